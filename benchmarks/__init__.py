@@ -1,0 +1,1 @@
+"""What a call costs, beside a bare WSGI application in the same run."""

@@ -1,0 +1,504 @@
+"""The behaviour an application implements, and the values it describes itself with.
+
+Everything below this layer knows an application only as a ``Handler``. ``MCPServer`` is one, built
+from decorated functions; a class of your own is another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from mcp_wsgi.errors import ResourceNotFound, UnknownPrompt, UnknownTool
+from mcp_wsgi.schema import Arguments, Output, check_name
+
+if TYPE_CHECKING:
+    from mcp_wsgi.context import Context
+    from mcp_wsgi.revisions import Revision
+
+__all__ = [
+    "Completion",
+    "CompletionArgument",
+    "Feature",
+    "Handler",
+    "Icon",
+    "InitParams",
+    "Prompt",
+    "PromptArgument",
+    "PromptRef",
+    "Resource",
+    "ResourceRef",
+    "ResourceTemplate",
+    "ServerInfo",
+    "Tool",
+]
+
+Feature = Literal["tools", "resources", "prompts", "completions"]
+ListKind = Literal["tools", "resources", "resource_templates", "prompts"]
+
+
+class Icon(msgspec.Struct, frozen=True):
+    """A picture that clients may show beside a name.
+
+    Args:
+        src: An ``https:`` or ``data:`` URI; clients reject other schemes.
+        mime_type: Such as ``image/png``; default: what ``src`` answers.
+        sizes: ``WxH`` entries or ``any``; default: unknown.
+        theme: ``light`` or ``dark`` background it is made for; default: either.
+
+    Source: basic/index, "Icons".
+    """
+
+    src: str
+    mime_type: str | None = None
+    sizes: Sequence[str] | None = None
+    theme: Literal["light", "dark"] | None = None
+
+    def wire(self, revision: Revision) -> dict[str, Any]:
+        """The icon as ``revision`` writes it."""
+        return revision.shape(
+            "Icon",
+            {
+                "src": self.src,
+                "mimeType": self.mime_type,
+                "sizes": list(self.sizes) if self.sizes is not None else None,
+                "theme": self.theme,
+            },
+        )
+
+
+class ServerInfo(msgspec.Struct, frozen=True):
+    """What this server calls itself.
+
+    Args:
+        name: Short programmatic name.
+        version: The application's own version.
+        title: Display name; default ``name``.
+        description: One sentence; default: none.
+        website_url: Where people read about it; default: none.
+        icons: Pictures; default: none.
+
+    Source: schema, ``Implementation``.
+    """
+
+    name: str
+    version: str = "0"
+    title: str | None = None
+    description: str | None = None
+    website_url: str | None = None
+    icons: Sequence[Icon] = ()
+
+    def wire(self, revision: Revision) -> dict[str, Any]:
+        """The ``Implementation`` object as ``revision`` writes it."""
+        return revision.shape(
+            "Implementation",
+            {
+                "name": self.name,
+                "version": self.version,
+                "title": self.title,
+                "description": self.description,
+                "websiteUrl": self.website_url,
+                "icons": _icons(self.icons, revision),
+            },
+        )
+
+
+class InitParams(msgspec.Struct, frozen=True):
+    """What is known of a client when a session begins, or a call that has none.
+
+    Attributes:
+        revision: The revision spoken.
+        client_info: The client's ``Implementation`` object; empty when it did not say.
+        capabilities: The client's ``ClientCapabilities`` object; empty when it did not say.
+        principal: What ``auth`` returned; ``None`` without ``auth``.
+    """
+
+    revision: Revision
+    client_info: Mapping[str, Any]
+    capabilities: Mapping[str, Any]
+    principal: Any = None
+
+
+class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """A tool as it is listed, and the compiled checks of what goes in and out.
+
+    Build it once and keep it: the schemas are compiled here.
+
+    Args:
+        name: 1-128 of ``A-Za-z0-9_-.``.
+        description: What the model reads to choose it.
+        input_schema: JSON Schema of the arguments, root ``type: object``; default: no arguments.
+        output_schema: JSON Schema of the structured result; default: none.
+        title: Display name; default ``name``.
+        annotations: ``readOnlyHint``, ``destructiveHint``, ``idempotentHint``, ``openWorldHint``.
+        icons: Pictures; default: none.
+        meta: The ``_meta`` object; default: none.
+        arguments: The compiled input side; default: made from ``input_schema``.
+        output: The compiled output side; default: made from ``output_schema``.
+
+    Raises:
+        RegistrationError: A wrong name or schema.
+
+    Source: server/tools, "Tool".
+    """
+
+    name: str
+    description: str | None = None
+    input_schema: Mapping[str, Any] | None = None
+    output_schema: Mapping[str, Any] | None = None
+    title: str | None = None
+    annotations: Mapping[str, Any] | None = None
+    icons: Sequence[Icon] = ()
+    meta: Mapping[str, Any] | None = None
+    arguments: Arguments = None  # type: ignore[assignment]
+    output: Output | None = None
+
+    def __post_init__(self) -> None:
+        check_name("tool", self.name)
+        put = msgspec.structs.force_setattr
+        if self.arguments is None:
+            put(self, "arguments", Arguments.from_schema(self.input_schema, owner=f"tool {self.name!r}"))
+        put(self, "input_schema", self.arguments.schema)
+        if self.output is None and self.output_schema is not None:
+            put(self, "output", Output.from_schema(self.output_schema, owner=f"tool {self.name!r}"))
+        put(self, "output_schema", self.output.schema if self.output is not None else None)
+
+    def wire(self, revision: Revision) -> dict[str, Any]:
+        """The ``Tool`` object as ``revision`` writes it."""
+        return revision.shape(
+            "Tool",
+            {
+                "name": self.name,
+                "title": self.title,
+                "description": self.description,
+                "inputSchema": self.input_schema,
+                # The session era has structured results that are objects, or none at all.
+                "outputSchema": self.output_schema if self._structured_in(revision) else None,
+                "annotations": dict(self.annotations) if self.annotations else None,
+                "icons": _icons(self.icons, revision),
+                "_meta": dict(self.meta) if self.meta else None,
+            },
+        )
+
+    def _structured_in(self, revision: Revision) -> bool:
+        if self.output is None or revision.structured == "none":
+            return False
+        return revision.structured == "any" or self.output.is_object
+
+
+class Resource(msgspec.Struct, frozen=True, kw_only=True):
+    """A resource as it is listed.
+
+    Args:
+        uri: Its identifier (RFC 3986).
+        name: Short programmatic name.
+        title: Display name; default ``name``.
+        description: What it holds; default: none.
+        mime_type: Default: unknown.
+        size: Bytes of the raw content; default: unknown.
+        annotations: ``audience`` (of ``user``, ``assistant``), ``priority`` (0-1),
+            ``lastModified`` (ISO 8601).
+        icons: Pictures; default: none.
+        meta: The ``_meta`` object; default: none.
+
+    Source: server/resources, "Resource".
+    """
+
+    uri: str
+    name: str
+    title: str | None = None
+    description: str | None = None
+    mime_type: str | None = None
+    size: int | None = None
+    annotations: Mapping[str, Any] | None = None
+    icons: Sequence[Icon] = ()
+    meta: Mapping[str, Any] | None = None
+
+    def wire(self, revision: Revision) -> dict[str, Any]:
+        """The ``Resource`` object as ``revision`` writes it."""
+        return revision.shape(
+            "Resource",
+            {
+                "uri": self.uri,
+                "name": self.name,
+                "title": self.title,
+                "description": self.description,
+                "mimeType": self.mime_type,
+                "size": self.size,
+                "annotations": _annotations(self.annotations, revision),
+                "icons": _icons(self.icons, revision),
+                "_meta": dict(self.meta) if self.meta else None,
+            },
+        )
+
+
+class ResourceTemplate(msgspec.Struct, frozen=True, kw_only=True):
+    """A family of resources as it is listed.
+
+    Args:
+        uri_template: RFC 6570 template.
+        name: Short programmatic name.
+        title: Display name; default ``name``.
+        description: What it holds; default: none.
+        mime_type: Only if all that match share it; default: unknown.
+        annotations: As of ``Resource``.
+        icons: Pictures; default: none.
+        meta: The ``_meta`` object; default: none.
+
+    Source: server/resources, "Resource Templates".
+    """
+
+    uri_template: str
+    name: str
+    title: str | None = None
+    description: str | None = None
+    mime_type: str | None = None
+    annotations: Mapping[str, Any] | None = None
+    icons: Sequence[Icon] = ()
+    meta: Mapping[str, Any] | None = None
+
+    def wire(self, revision: Revision) -> dict[str, Any]:
+        """The ``ResourceTemplate`` object as ``revision`` writes it."""
+        return revision.shape(
+            "ResourceTemplate",
+            {
+                "uriTemplate": self.uri_template,
+                "name": self.name,
+                "title": self.title,
+                "description": self.description,
+                "mimeType": self.mime_type,
+                "annotations": _annotations(self.annotations, revision),
+                "icons": _icons(self.icons, revision),
+                "_meta": dict(self.meta) if self.meta else None,
+            },
+        )
+
+
+class PromptArgument(msgspec.Struct, frozen=True):
+    """One argument of a prompt; its value is a string on the wire.
+
+    Args:
+        name: Name of the argument.
+        description: What to give; default: none.
+        required: Whether ``prompts/get`` is refused without it; default false.
+        title: Display name; default ``name``.
+    """
+
+    name: str
+    description: str | None = None
+    required: bool = False
+    title: str | None = None
+
+    def wire(self, revision: Revision) -> dict[str, Any]:
+        """The ``PromptArgument`` object as ``revision`` writes it."""
+        return revision.shape(
+            "PromptArgument",
+            {
+                "name": self.name,
+                "title": self.title,
+                "description": self.description,
+                "required": True if self.required else None,
+            },
+        )
+
+
+class Prompt(msgspec.Struct, frozen=True, kw_only=True):
+    """A prompt as it is listed.
+
+    Args:
+        name: Short programmatic name.
+        description: What it is for.
+        arguments: What it takes; default: nothing.
+        title: Display name; default ``name``.
+        icons: Pictures; default: none.
+        meta: The ``_meta`` object; default: none.
+
+    Source: server/prompts, "Prompt".
+    """
+
+    name: str
+    description: str | None = None
+    arguments: Sequence[PromptArgument] = ()
+    title: str | None = None
+    icons: Sequence[Icon] = ()
+    meta: Mapping[str, Any] | None = None
+
+    def wire(self, revision: Revision) -> dict[str, Any]:
+        """The ``Prompt`` object as ``revision`` writes it."""
+        return revision.shape(
+            "Prompt",
+            {
+                "name": self.name,
+                "title": self.title,
+                "description": self.description,
+                "arguments": [a.wire(revision) for a in self.arguments] or None,
+                "icons": _icons(self.icons, revision),
+                "_meta": dict(self.meta) if self.meta else None,
+            },
+        )
+
+
+class PromptRef(msgspec.Struct, frozen=True):
+    """A completion is asked for an argument of the prompt ``name``."""
+
+    name: str
+
+
+class ResourceRef(msgspec.Struct, frozen=True):
+    """A completion is asked for a variable of the template (or URI) ``uri``."""
+
+    uri: str
+
+
+class CompletionArgument(msgspec.Struct, frozen=True):
+    """The argument being typed: its ``name``, and its ``value`` so far."""
+
+    name: str
+    value: str
+
+
+class Completion(msgspec.Struct, frozen=True):
+    """Suggestions, best first.
+
+    Args:
+        values: At most 100 are sent; more are cut and counted.
+        total: How many there are in all; default: as many as given.
+        has_more: Whether there are more than are sent; default: derived from the other two.
+    """
+
+    values: Sequence[str]
+    total: int | None = None
+    has_more: bool | None = None
+
+
+class Handler:
+    """The behaviour of an MCP server, in plain synchronous methods.
+
+    Override what the application has; capabilities are derived from that (see ``features``).
+    Methods may block. They run in a worker, with ``ctx`` as their view of the call.
+
+    Attributes:
+        server_info: What the server calls itself.
+        instructions: How a model should use it; default: none.
+    """
+
+    server_info: ServerInfo = ServerInfo("mcp-wsgi")
+    instructions: str | None = None
+
+    def init(self, params: InitParams) -> dict[str, Any]:
+        """Make the state that ``ctx.state`` starts with, once per session or per call without one.
+
+        Raise an ``MCPError`` to refuse the client.
+        """
+        return {}
+
+    def tools(self, ctx: Context) -> Sequence[Tool]:
+        """All tools that this caller sees, in a stable order; paging is done elsewhere."""
+        return ()
+
+    def find_tool(self, name: str, ctx: Context) -> Tool | None:
+        """The tool of that name, or ``None``; override it where a search of the list is too slow."""
+        return next((tool for tool in self.tools(ctx) if tool.name == name), None)
+
+    def handle_tool(self, name: str, arguments: dict[str, Any], ctx: Context) -> Any:
+        """Run a tool; ``arguments`` fit its ``input_schema``.
+
+        Returns:
+            Anything that ``content.tool_result`` takes: text, content blocks, structured data, bytes,
+            a ``ToolResult``, or ``None``.
+
+        Raises:
+            ToolError: The tool failed in a way that the model should read about.
+        """
+        raise UnknownTool(name)
+
+    def resources(self, ctx: Context) -> Sequence[Resource]:
+        """All resources that this caller may see listed, in a stable order."""
+        return ()
+
+    def read_resource(self, uri: str, ctx: Context) -> Any:
+        """The content behind ``uri``: text, bytes, JSON data, ``ResourceContents`` or a list of them.
+
+        Raises:
+            ResourceNotFound: There is none.
+        """
+        raise ResourceNotFound(uri)
+
+    def resource_templates(self, ctx: Context) -> Sequence[ResourceTemplate]:
+        """All resource templates that this caller may see listed, in a stable order."""
+        return ()
+
+    def prompts(self, ctx: Context) -> Sequence[Prompt]:
+        """All prompts that this caller sees, in a stable order."""
+        return ()
+
+    def find_prompt(self, name: str, ctx: Context) -> Prompt | None:
+        """The prompt of that name, or ``None``; override it where a search of the list is too slow."""
+        return next((prompt for prompt in self.prompts(ctx) if prompt.name == name), None)
+
+    def get_prompt(self, name: str, arguments: dict[str, str], ctx: Context) -> Any:
+        """The messages of a prompt: text, ``Message`` values, a list of them, or a ``PromptResult``."""
+        raise UnknownPrompt(name)
+
+    def complete(
+        self,
+        ref: PromptRef | ResourceRef,
+        argument: CompletionArgument,
+        context: Mapping[str, str],
+        ctx: Context,
+    ) -> Completion | Iterable[str]:
+        """Suggest values for an argument, given those already resolved (``context``)."""
+        return ()
+
+    def channels(self, ctx: Context) -> Iterable[str]:
+        """The names of the broadcast channels that this caller listens to."""
+        return ()
+
+    def terminate(self, reason: str, ctx: Context) -> None:
+        """Release what a session held, once, when it ends."""
+
+    def features(self) -> frozenset[Feature]:
+        """What is advertised; by default what a subclass overrides.
+
+        A method behind a feature that is missing here is answered "method not found".
+        """
+        return overridden_features(type(self), Handler)
+
+    def catalogue(self, kind: ListKind) -> Hashable | None:
+        """What identifies the present state of a list that is the same for every caller.
+
+        While the value stays equal, the encoded list is reused and the list method is not called.
+
+        Returns:
+            ``None`` (the default) if the list may differ between callers or calls: nothing is reused.
+        """
+        return None
+
+
+_FEATURES: Mapping[Feature, frozenset[str]] = {
+    "tools": frozenset({"tools", "handle_tool"}),
+    "resources": frozenset({"resources", "read_resource", "resource_templates"}),
+    "prompts": frozenset({"prompts", "get_prompt"}),
+    "completions": frozenset({"complete"}),
+}
+
+
+def overridden_features(cls: type[Handler], base: type[Handler]) -> frozenset[Feature]:
+    """The features of which ``cls`` has a method that is not its ``base``'s."""
+    return frozenset(
+        feature
+        for feature, methods in _FEATURES.items()
+        if any(getattr(cls, name) is not getattr(base, name) for name in methods)
+    )
+
+
+def _icons(icons: Sequence[Icon], revision: Revision) -> list[dict[str, Any]] | None:
+    if not icons or "Icon" not in revision.fields:
+        return None
+    return [icon.wire(revision) for icon in icons]
+
+
+def _annotations(annotations: Mapping[str, Any] | None, revision: Revision) -> dict[str, Any] | None:
+    return revision.shape("Annotations", annotations) or None if annotations else None

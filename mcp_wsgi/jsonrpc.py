@@ -1,0 +1,229 @@
+"""JSON-RPC 2.0: bytes to frozen messages and back.
+
+Reading is strict: UTF-8, RFC 8259, no NaN or Infinity, ids that are strings or integers. What is
+JSON but no message becomes an ``Invalid`` value rather than an exception, so that a batch can
+answer each of its items and an error can carry the id that could be read.
+
+Duplicate member names are not refused; the last one counts (RFC 8259, 4, leaves it open).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from mcp_wsgi.errors import InvalidRequest, MCPError, ParseError
+
+__all__ = [
+    "Batch",
+    "Id",
+    "Invalid",
+    "Message",
+    "Notification",
+    "Request",
+    "Response",
+    "decode",
+    "encode",
+    "encode_error",
+    "encode_notification",
+    "encode_result",
+    "parse",
+]
+
+Id = str | int
+
+
+class Request(msgspec.Struct, frozen=True, gc=False):
+    """A call that is owed an answer."""
+
+    id: Id
+    method: str
+    params: dict[str, Any]
+
+
+class Notification(msgspec.Struct, frozen=True, gc=False):
+    """A message that is owed none."""
+
+    method: str
+    params: dict[str, Any]
+
+
+class Response(msgspec.Struct, frozen=True, gc=False):
+    """The answer to a request that was sent to the other side; one of the two is not ``None``."""
+
+    id: Id | None
+    result: dict[str, Any] | None
+    error: dict[str, Any] | None
+
+
+class Invalid(msgspec.Struct, frozen=True, gc=False):
+    """JSON that is no message: why, and the id if one could be read."""
+
+    error: MCPError
+    id: Id | None
+
+
+Message = Request | Notification | Response | Invalid
+
+
+class Batch(msgspec.Struct, frozen=True):
+    """Several messages in one body; only 2025-03-26 has them."""
+
+    items: tuple[Message, ...]
+
+
+_decode = msgspec.json.Decoder().decode
+encode = msgspec.json.Encoder().encode
+
+
+def decode(text: bytes | str) -> Any:
+    """Read JSON strictly.
+
+    Raises:
+        ParseError: Not UTF-8, not JSON, or numbers out of range.
+    """
+    try:
+        return _decode(text)
+    except RecursionError:
+        raise ParseError("Parse error: nested too deeply") from None
+    except msgspec.MsgspecError as problem:
+        # The decoder's own words name positions only, never content.
+        raise ParseError(f"Parse error: {problem}") from None
+
+
+def parse(body: bytes, *, max_depth: int = 64) -> Message | Batch:
+    """Read one body or line.
+
+    Args:
+        body: The bytes as received.
+        max_depth: Levels of nesting that are accepted.
+
+    Raises:
+        ParseError: It is not JSON, or nested too deeply. (RFC 8259, 9, allows such a limit.)
+
+    Source: basic/index, "Messages"; JSON-RPC 2.0.
+    """
+    value = decode(body)
+    # Every level opens a bracket, so few brackets need no walk.
+    if body.count(b"[") + body.count(b"{") > max_depth and _deeper_than(value, max_depth):
+        raise ParseError(f"Parse error: nested deeper than {max_depth} levels")
+    if type(value) is list:
+        if not value:
+            return Invalid(InvalidRequest("Invalid request: the batch is empty"), None)
+        return Batch(tuple(map(_message, value)))
+    return _message(value)
+
+
+def _message(value: Any) -> Message:
+    if type(value) is not dict:
+        return Invalid(InvalidRequest("Invalid request: a message is a JSON object"), None)
+    identity = value.get("id")
+    kind = type(identity)
+    has_id = kind is int or kind is str
+    if value.get("jsonrpc") != "2.0":
+        return _invalid('"jsonrpc" must be "2.0"', identity if has_id else None)
+    if not has_id and "id" in value and not ("error" in value and identity is None):
+        return _invalid('"id" must be a string or an integer', None)
+    if "method" not in value:
+        return _response(value, identity if has_id else None)
+    method = value["method"]
+    if type(method) is not str:
+        return _invalid('"method" must be a string', identity if has_id else None)
+    params = value.get("params", _ABSENT)
+    if params is _ABSENT:
+        params = {}
+    elif type(params) is not dict:
+        return _invalid('"params" must be an object', identity if has_id else None)
+    return Request(identity, method, params) if has_id else Notification(method, params)
+
+
+_ABSENT: Any = object()
+
+
+def _response(value: dict[str, Any], identity: Id | None) -> Message:
+    result, error = value.get("result"), value.get("error")
+    if ("result" in value) == ("error" in value):
+        return _invalid('a message has a "method", or else one of "result" and "error"', identity)
+    if "result" in value and (type(result) is not dict or identity is None):
+        return _invalid('a result is an object and has an "id"', identity)
+    if "error" in value and not _is_error(error):
+        return _invalid('an error is an object with an integer "code" and a string "message"', identity)
+    return Response(identity, result, error)
+
+
+def _is_error(error: Any) -> bool:
+    return type(error) is dict and type(error.get("code")) is int and type(error.get("message")) is str
+
+
+def _invalid(why: str, identity: Id | None) -> Invalid:
+    return Invalid(InvalidRequest(f"Invalid request: {why}"), identity)
+
+
+def _deeper_than(value: Any, limit: int) -> bool:
+    level = [value]
+    for _ in range(limit):
+        level = [
+            item
+            for container in level
+            for item in (container.values() if type(container) is dict else container)
+            if type(item) is dict or type(item) is list
+        ]
+        if not level:
+            return False
+    return True
+
+
+def dumps(value: Any) -> str:
+    """Write JSON built-ins strictly: no NaN or Infinity, no cycles, nothing that UTF-8 lacks.
+
+    Raises:
+        ValueError: One of those.
+        TypeError: Something that JSON has no form for.
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text.encode()  # a lone surrogate fails here, where its owner can be told
+    return text
+
+
+def encode_result(identity: Id, result: bytes) -> bytes:
+    """The response message around an encoded result object."""
+    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (encode(identity), result)
+
+
+def encode_error(identity: Id | None, error: MCPError, *, code: int | None = None) -> bytes:
+    """The error message; ``id`` is left out when none could be read.
+
+    Args:
+        identity: The request's id.
+        error: What to tell.
+        code: Overrides the error's own code; default: not.
+
+    Source: basic/index, "Error Responses".
+    """
+    body: dict[str, Any] = {"code": error.code if code is None else code, "message": error.message}
+    if error.data is not None:
+        body["data"] = error.data
+    message: dict[str, Any] = {"jsonrpc": "2.0"}
+    if identity is not None:
+        message["id"] = identity
+    message["error"] = body
+    try:
+        return dumps(message).encode()
+    except (TypeError, ValueError, RecursionError):
+        # Application data that has no JSON form must not turn an answer into none.
+        body.pop("data", None)
+        body["message"] = str(body["message"]).encode("utf-8", "replace").decode()
+        return encode(message)
+
+
+def encode_notification(method: str, params: Mapping[str, Any]) -> bytes:
+    """A notification message; ``params`` are JSON built-ins.
+
+    Raises:
+        ValueError: NaN, Infinity, a cycle, or a lone surrogate.
+        TypeError: Something that JSON has no form for.
+    """
+    return dumps({"jsonrpc": "2.0", "method": method, "params": params}).encode()

@@ -1,0 +1,466 @@
+"""The RPC table: method, function, capability, revisions; paging; capability gates.
+
+A function here takes a call and returns its result as encoded JSON. It never asks which era it
+serves: what differs is in ``revisions.py`` and in the columns of ``METHODS``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from mcp_wsgi.content import (
+    ContentError,
+    prompt_result,
+    prompt_result_wire,
+    resource_contents,
+    resource_contents_wire,
+    tool_result,
+    tool_result_wire,
+)
+from mcp_wsgi.context import LEVELS, Call, Context, enter
+from mcp_wsgi.errors import (
+    ConfigurationError,
+    InternalError,
+    InvalidParams,
+    MCPError,
+    MethodNotFound,
+    MissingArgument,
+    ResourceNotFound,
+    ToolError,
+    UnknownPrompt,
+    UnknownTool,
+)
+from mcp_wsgi.handler import (
+    Completion,
+    CompletionArgument,
+    Handler,
+    InitParams,
+    PromptRef,
+    ResourceRef,
+)
+from mcp_wsgi.jsonrpc import encode
+from mcp_wsgi.revisions import LEGACY, META_SERVER_INFO, MODERN, SUPPORTED, Revision
+from mcp_wsgi.schema import ArgumentErrors, OutputError, to_json
+from mcp_wsgi.sealing import Cursors
+
+__all__ = ["COMPLETION_LIMIT", "METHODS", "Dispatcher", "Method"]
+
+log = logging.getLogger("mcp_wsgi")
+
+#: Most values of one completion. Source: server/utilities/completion, "Completion Results".
+COMPLETION_LIMIT = 100
+
+
+class Method(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of the table.
+
+    Attributes:
+        run: Makes the encoded result.
+        revisions: Names of the revisions that have the method.
+        feature: What the handler must offer for the method to exist; ``None``: always there.
+        callback: Whether it runs application code, and so wants a worker and a state.
+        named_by: The parameter that the ``Mcp-Name`` header repeats; ``None``: no such header.
+        cacheable: Whether the result carries cache hints where the revision has them.
+        list_kind: For a list method, which list.
+    """
+
+    run: Callable[[Dispatcher, Call, Context], bytes]
+    revisions: frozenset[str]
+    feature: str | None = None
+    callback: bool = True
+    named_by: str | None = None
+    cacheable: bool = False
+    list_kind: str | None = None
+
+
+class Dispatcher:
+    """Answers calls with a handler.
+
+    Args:
+        handler: The application.
+        cursors: Makes and reads pagination cursors.
+        page_size: Items on a page.
+        cache_ttl: Seconds that results may be kept.
+        cache_scope: ``private`` or ``public``.
+        expose_errors: Whether clients may read the text of unexpected exceptions.
+    """
+
+    def __init__(
+        self,
+        handler: Handler,
+        cursors: Cursors,
+        *,
+        page_size: int,
+        cache_ttl: float,
+        cache_scope: str,
+        expose_errors: bool,
+    ) -> None:
+        self.handler = handler
+        self.cursors = cursors
+        self.page_size = page_size
+        self.expose_errors = expose_errors
+        self.cache_hints = {"ttlMs": int(cache_ttl * 1000), "cacheScope": cache_scope}
+        self._has_init = type(handler).init is not Handler.init
+        self._own_meta = {
+            row.name: {META_SERVER_INFO: handler.server_info.wire(row)} for row in MODERN if row.server_info_in_meta
+        }
+        self._encoded_meta = {name: msgspec.Raw(encode(meta)) for name, meta in self._own_meta.items()}
+        self._listings: dict[tuple[str, str], tuple[Hashable, _Listing]] = {}
+
+    # --- the way in -------------------------------------------------------------------------------
+
+    def find(self, name: str, revision: Revision) -> Method:
+        """The row that serves a method.
+
+        Raises:
+            MethodNotFound: Unknown, not of this revision, or behind a capability not advertised.
+        """
+        method = METHODS.get(name)
+        if method is None or revision.name not in method.revisions:
+            raise MethodNotFound(name)
+        if method.feature is not None and method.feature not in self.handler.features():
+            raise MethodNotFound(name)
+        return method
+
+    def ready(self, method: Method, call: Call) -> bytes | None:
+        """The result, if it is at hand without running application code."""
+        if method.list_kind is not None:
+            return self._kept_page(method, call)
+        return None if method.callback else method.run(self, call, Context(call, _DEAF))
+
+    def run(self, method: Method, call: Call, ctx: Context) -> bytes:
+        """Make the result of a call that runs application code.
+
+        Raises:
+            MCPError: The call failed in a way that the protocol has words for.
+            Cancelled: It was cancelled.
+        """
+        enter(ctx)
+        try:
+            if self._has_init:
+                ctx.state = self.initial_state(call)
+            return method.run(self, call, ctx)
+        except MCPError as error:
+            if isinstance(error, ConfigurationError):
+                raise self.crash(call, error) from error
+            raise
+        except (Exception, SystemExit) as error:
+            raise self.crash(call, error) from error
+
+    def initial_state(self, call: Call) -> dict[str, Any]:
+        """What ``Handler.init`` makes for this call."""
+        state = self.handler.init(
+            InitParams(call.revision, call.client.info, call.client.capabilities, call.principal)
+        )
+        if not isinstance(state, dict):
+            raise TypeError(f"init must return a dict, not {type(state).__name__}")
+        return state
+
+    # --- shaping ----------------------------------------------------------------------------------
+
+    def envelope(self, method: Method, revision: Revision, result: dict[str, Any]) -> dict[str, Any]:
+        """Add what the revision puts around every result."""
+        if revision.result_type:
+            result["resultType"] = "complete"
+        if revision.cache_hints and method.cacheable:
+            result.update(self.cache_hints)
+        if revision.server_info_in_meta:
+            meta = result.get("_meta")
+            if meta is None:
+                result["_meta"] = self._encoded_meta[revision.name]
+            else:
+                result["_meta"] = {**self._own_meta[revision.name], **meta}
+        return result
+
+    def error_code(self, error: MCPError, revision: Revision) -> int:
+        """The code of an error in a revision: one of them has changed over time."""
+        return revision.not_found_code if isinstance(error, ResourceNotFound) else error.code
+
+    def crash(self, call: Call, error: BaseException) -> InternalError:
+        """Log an unexpected failure and make what the client is told of it."""
+        log.error("%s failed, request id %r", call.method, call.id, exc_info=error)
+        return InternalError(self.failure_text("Internal error", call, error))
+
+    def failure_text(self, what: str, call: Call, error: BaseException) -> str:
+        """The client's words for an unexpected failure: the exception's own only if that was opted for."""
+        if self.expose_errors:
+            return f"{what}: {type(error).__name__}: {error}"
+        return f"{what} (request id {call.id})"
+
+    # --- lists ------------------------------------------------------------------------------------
+
+    def _kept_page(self, method: Method, call: Call) -> bytes | None:
+        kind: Any = method.list_kind
+        kept = self._listings.get((kind, call.revision.name))
+        if kept is None or kept[0] != self.handler.catalogue(kind):
+            return None
+        return kept[1].page(self, method, call)
+
+    def list_page(self, method: Method, call: Call, ctx: Context) -> bytes:
+        """Ask the handler for a list, keep it if it is the same for everybody, and encode a page."""
+        kind: Any = method.list_kind
+        state = self.handler.catalogue(kind)
+        listing = _Listing([encode_wire(item.wire(call.revision)) for item in getattr(self.handler, kind)(ctx)])
+        if state is not None:
+            self._listings[kind, call.revision.name] = (state, listing)
+        return listing.page(self, method, call)
+
+
+class _Listing:
+    """A whole list, encoded for one revision, and the pages already cut from it."""
+
+    def __init__(self, items: Sequence[bytes]) -> None:
+        self._items = items
+        self._pages: dict[int, bytes] = {}
+        self._state = hashlib.blake2b(b",".join(items), digest_size=8).hexdigest()
+
+    def page(self, dispatcher: Dispatcher, method: Method, call: Call) -> bytes:
+        kind: Any = method.list_kind
+        cursor = call.params.get("cursor")
+        if cursor is None:
+            offset = 0
+        elif type(cursor) is str:
+            offset = dispatcher.cursors.read(cursor, kind, self._state)
+        else:
+            raise InvalidParams('Invalid params: "cursor" must be a string')
+        page = self._pages.get(offset)
+        if page is None:
+            page = self._pages[offset] = self._cut(dispatcher, method, call, offset)
+        return page
+
+    def _cut(self, dispatcher: Dispatcher, method: Method, call: Call, offset: int) -> bytes:
+        kind: Any = method.list_kind
+        end = offset + dispatcher.page_size
+        items = b"[" + b",".join(self._items[offset:end]) + b"]"
+        result: dict[str, Any] = {_LIST_FIELDS[kind]: msgspec.Raw(items)}
+        if end < len(self._items):
+            result["nextCursor"] = dispatcher.cursors.issue(kind, self._state, end)
+        return encode(dispatcher.envelope(method, call.revision, result))
+
+
+_LIST_FIELDS = {
+    "tools": "tools",
+    "resources": "resources",
+    "resource_templates": "resourceTemplates",
+    "prompts": "prompts",
+}
+
+
+def encode_wire(value: Any) -> bytes:
+    """Encode what an application wrote, refusing what JSON cannot say."""
+    return encode(to_json(value))
+
+
+class _Deaf:
+    """The sink of a call that runs no application code."""
+
+    cancelled = False
+
+    def emit(self, message: bytes) -> None:
+        """Nobody emits here."""
+
+    def allow_progress(self) -> bool:
+        """No progress is made here."""
+        return False
+
+
+_DEAF = _Deaf()
+
+
+# --- the methods ----------------------------------------------------------------------------------
+
+
+def _initialize(dispatcher: Dispatcher, call: Call, ctx: Context) -> bytes:
+    handler = dispatcher.handler
+    result: dict[str, Any] = {
+        "protocolVersion": call.revision.name,
+        "capabilities": _capabilities(handler),
+        "serverInfo": handler.server_info.wire(call.revision),
+    }
+    if handler.instructions:
+        result["instructions"] = handler.instructions
+    return encode(result)
+
+
+def _discover(dispatcher: Dispatcher, call: Call, ctx: Context) -> bytes:
+    handler = dispatcher.handler
+    result: dict[str, Any] = {"supportedVersions": SUPPORTED, "capabilities": _capabilities(handler)}
+    if handler.instructions:
+        result["instructions"] = handler.instructions
+    return encode(dispatcher.envelope(METHODS["server/discover"], call.revision, result))
+
+
+def _capabilities(handler: Handler) -> dict[str, Any]:
+    # Log messages can come from any callback, so "logging" is always declared.
+    capabilities: dict[str, Any] = {"logging": {}}
+    for feature in sorted(handler.features()):
+        capabilities[feature] = {}
+    return capabilities
+
+
+def _nothing(dispatcher: Dispatcher, call: Call, ctx: Context) -> bytes:
+    return b"{}"
+
+
+def _set_level(dispatcher: Dispatcher, call: Call, ctx: Context) -> bytes:
+    level = call.params.get("level")
+    if level not in LEVELS:
+        raise InvalidParams(f'Invalid params: "level" must be one of {", ".join(LEVELS)}')
+    return b"{}"
+
+
+def _list(dispatcher: Dispatcher, call: Call, ctx: Context) -> bytes:
+    return dispatcher.list_page(METHODS[call.method], call, ctx)
+
+
+def _call_tool(dispatcher: Dispatcher, call: Call, ctx: Context) -> bytes:
+    name = _text(call.params, "name")
+    arguments = _object(call.params, "arguments")
+    handler = dispatcher.handler
+    tool = handler.find_tool(name, ctx)
+    if tool is None:
+        raise UnknownTool(name)
+    if call.verify is not None and tool.arguments.headers:
+        call.verify(tool.arguments, arguments)
+    output = tool.output
+    try:
+        value = handler.handle_tool(name, tool.arguments.bind(arguments), ctx)
+        result = tool_result(value, to_json=to_json, structured=None if output is None else output.dump)
+        wire = tool_result_wire(result, call.revision)
+        encoded = encode(dispatcher.envelope(_TOOLS_CALL, call.revision, wire))
+    except (ArgumentErrors, ToolError) as problem:
+        encoded = _tool_failure(dispatcher, call, str(problem) or f"Tool {name} failed")
+    except MCPError as error:
+        if isinstance(error, ConfigurationError):
+            encoded = _tool_crash(dispatcher, call, name, error)
+        else:
+            raise
+    except (OutputError, ContentError) as problem:
+        encoded = _tool_crash(dispatcher, call, name, problem)
+    except (Exception, SystemExit) as error:
+        encoded = _tool_crash(dispatcher, call, name, error)
+    ctx.flush()
+    return encoded
+
+
+def _tool_crash(dispatcher: Dispatcher, call: Call, name: str, error: BaseException) -> bytes:
+    log.error("tool %s failed, request id %r", name, call.id, exc_info=error)
+    return _tool_failure(dispatcher, call, dispatcher.failure_text(f"Tool {name} failed unexpectedly", call, error))
+
+
+def _tool_failure(dispatcher: Dispatcher, call: Call, text: str) -> bytes:
+    clean = text.encode("utf-8", "replace").decode()
+    result = {"content": [{"type": "text", "text": clean}], "isError": True}
+    return encode(dispatcher.envelope(_TOOLS_CALL, call.revision, result))
+
+
+def _read_resource(dispatcher: Dispatcher, call: Call, ctx: Context) -> bytes:
+    uri = _text(call.params, "uri")
+    value = dispatcher.handler.read_resource(uri, ctx)
+    contents = resource_contents(value, uri=uri, to_json=to_json)
+    result = resource_contents_wire(contents, call.revision)
+    ctx.flush()
+    return encode(dispatcher.envelope(METHODS[call.method], call.revision, result))
+
+
+def _get_prompt(dispatcher: Dispatcher, call: Call, ctx: Context) -> bytes:
+    name = _text(call.params, "name")
+    arguments = _object(call.params, "arguments")
+    handler = dispatcher.handler
+    prompt = handler.find_prompt(name, ctx)
+    if prompt is None:
+        raise UnknownPrompt(name)
+    for key, value in arguments.items():
+        if type(value) is not str:
+            raise InvalidParams(f"Invalid params: argument {key!r} must be a string")
+    missing = [argument.name for argument in prompt.arguments if argument.required and argument.name not in arguments]
+    if missing:
+        raise MissingArgument(missing)
+    result = prompt_result(handler.get_prompt(name, arguments, ctx))
+    wire = prompt_result_wire(result, call.revision)
+    ctx.flush()
+    return encode(dispatcher.envelope(METHODS[call.method], call.revision, wire))
+
+
+def _complete(dispatcher: Dispatcher, call: Call, ctx: Context) -> bytes:
+    ref = _reference(_object(call.params, "ref"))
+    argument = _object(call.params, "argument")
+    wanted = CompletionArgument(_text(argument, "name"), _text(argument, "value"))
+    context: dict[str, str] = {}
+    if call.revision.completion_context:
+        context = _object(_object(call.params, "context"), "arguments")
+        if not all(type(value) is str for value in context.values()):
+            raise InvalidParams('Invalid params: "context.arguments" must map names to strings')
+    found = dispatcher.handler.complete(ref, wanted, context, ctx)
+    completion = found if isinstance(found, Completion) else Completion(tuple(found))
+    if not all(isinstance(value, str) for value in completion.values):
+        raise TypeError("complete must return strings")
+    ctx.flush()
+    result = {"completion": _completion_wire(completion)}
+    return encode(dispatcher.envelope(METHODS[call.method], call.revision, result))
+
+
+def _reference(ref: Mapping[str, Any]) -> PromptRef | ResourceRef:
+    kind = ref.get("type")
+    if kind == "ref/prompt":
+        return PromptRef(_text(ref, "name"))
+    if kind == "ref/resource":
+        return ResourceRef(_text(ref, "uri"))
+    raise InvalidParams('Invalid params: "ref.type" must be "ref/prompt" or "ref/resource"')
+
+
+def _completion_wire(completion: Completion) -> dict[str, Any]:
+    values = list(completion.values)
+    total = len(values) if completion.total is None else completion.total
+    more = total > len(values[:COMPLETION_LIMIT]) if completion.has_more is None else completion.has_more
+    return {"values": values[:COMPLETION_LIMIT], "total": total, "hasMore": more or len(values) > COMPLETION_LIMIT}
+
+
+def _text(params: Mapping[str, Any], name: str) -> str:
+    value = params.get(name)
+    if type(value) is not str:
+        raise InvalidParams(f'Invalid params: "{name}" must be a string')
+    return value
+
+
+def _object(params: Mapping[str, Any], name: str) -> dict[str, Any]:
+    value = params.get(name)
+    if value is None:
+        return {}
+    if type(value) is not dict:
+        raise InvalidParams(f'Invalid params: "{name}" must be an object')
+    return value
+
+
+_LEGACY = frozenset(row.name for row in LEGACY)
+_MODERN = frozenset(row.name for row in MODERN)
+_BOTH = _LEGACY | _MODERN
+
+_TOOLS_CALL = Method(run=_call_tool, revisions=_BOTH, feature="tools", named_by="name")
+
+#: Every RPC method that is served.
+METHODS: Mapping[str, Method] = {
+    "initialize": Method(run=_initialize, revisions=_LEGACY),
+    "server/discover": Method(run=_discover, revisions=_MODERN, callback=False, cacheable=True),
+    "ping": Method(run=_nothing, revisions=_LEGACY, callback=False),
+    "logging/setLevel": Method(run=_set_level, revisions=_LEGACY, callback=False),
+    "tools/list": Method(run=_list, revisions=_BOTH, feature="tools", cacheable=True, list_kind="tools"),
+    "tools/call": _TOOLS_CALL,
+    "resources/list": Method(
+        run=_list, revisions=_BOTH, feature="resources", cacheable=True, list_kind="resources"
+    ),
+    "resources/templates/list": Method(
+        run=_list, revisions=_BOTH, feature="resources", cacheable=True, list_kind="resource_templates"
+    ),
+    "resources/read": Method(
+        run=_read_resource, revisions=_BOTH, feature="resources", cacheable=True, named_by="uri"
+    ),
+    "prompts/list": Method(run=_list, revisions=_BOTH, feature="prompts", cacheable=True, list_kind="prompts"),
+    "prompts/get": Method(run=_get_prompt, revisions=_BOTH, feature="prompts", named_by="name"),
+    "completion/complete": Method(run=_complete, revisions=_BOTH, feature="completions"),
+}

@@ -1,0 +1,317 @@
+"""Every option: its name, default, unit and check, as one table.
+
+``Options.build(**keywords)`` is the only way in; what is wrong fails there, by name.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from mcp_wsgi.context import LEVELS
+from mcp_wsgi.errors import OptionError
+
+__all__ = ["OPTIONS", "Option", "Options"]
+
+Check = Callable[[Any], Any]
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of one application, checked. ``OPTIONS`` documents each."""
+
+    sessions: str | bool
+    path: str
+    auth: Callable[[Any], Any] | None
+    origins: frozenset[str]
+    hosts: frozenset[str]
+    allow_remote_access: bool
+    max_body: int
+    max_depth: int
+    max_batch: int
+    max_calls: int
+    request_timeout: float
+    stream_after: float
+    stream_lifetime: float
+    keepalive: float
+    event_log: int
+    event_log_bytes: int
+    progress_rate: float
+    log_level: str
+    page_size: int
+    cache_ttl: float
+    cache_scope: str
+    secret_key: tuple[bytes, ...]
+    workers: str
+    expose_errors: bool
+
+    @classmethod
+    def build(cls, keywords: Mapping[str, Any]) -> Options:
+        """Check the keywords of ``MCPApp(...)`` and fill in the defaults.
+
+        Raises:
+            OptionError: An unknown name, or a value that its check refuses.
+        """
+        for name in keywords:
+            if name not in OPTIONS:
+                raise OptionError(_unknown(name))
+        values = {}
+        for name, option in OPTIONS.items():
+            value = keywords.get(name, option.default)
+            try:
+                values[name] = option.check(value)
+            except (TypeError, ValueError) as problem:
+                raise OptionError(f"option {name}: {problem}, got {_shown(name, value)}") from None
+        return cls(**values)
+
+
+class Option(msgspec.Struct, frozen=True):
+    """A row of the options table.
+
+    Attributes:
+        default: What holds if it is not given.
+        unit: Unit or kind of the value, for the documentation.
+        check: Returns the value as it is kept, or raises ``ValueError`` saying what it takes.
+        about: What it does, for the documentation.
+    """
+
+    default: Any
+    unit: str
+    check: Check
+    about: str
+
+
+def _number(minimum: float, *, above: bool = False) -> Check:
+    def check(value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+            raise ValueError("takes a finite number")
+        if value < minimum or (above and value == minimum):
+            raise ValueError(f"must be {'above' if above else 'at least'} {minimum:g}")
+        return float(value)
+
+    return check
+
+
+def _count(minimum: int) -> Check:
+    def check(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise ValueError("takes a whole number")
+        if value < minimum:
+            raise ValueError(f"must be at least {minimum}")
+        return value
+
+    return check
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("takes True or False")
+    return value
+
+
+def _one_of(*choices: Any) -> Check:
+    def check(value: Any) -> Any:
+        for choice in choices:
+            if type(value) is type(choice) and value == choice:
+                return value
+        raise ValueError(f"must be one of {', '.join(map(repr, choices))}")
+
+    return check
+
+
+def _path(value: Any) -> str:
+    if not isinstance(value, str) or not value.startswith("/"):
+        raise ValueError('takes a path that begins with "/"')
+    if any(mark in value for mark in "?#\\ ") or "//" in value:
+        raise ValueError("takes a plain path, without query, fragment, spaces or empty segments")
+    return value.rstrip("/")
+
+
+def _auth(value: Any) -> Callable[[Any], Any] | None:
+    if value is not None and not callable(value):
+        raise ValueError("takes a callable (request -> principal) or None")
+    return value  # type: ignore[no-any-return]
+
+
+def _names(value: Any) -> list[str]:
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise ValueError("takes a list of strings")
+    names = list(value)
+    if not all(isinstance(name, str) and name for name in names):
+        raise ValueError("takes a list of non-empty strings")
+    return names
+
+
+def _origins(value: Any) -> frozenset[str]:
+    origins = set()
+    for name in _names(value):
+        scheme, mark, rest = name.partition("://")
+        if name not in ("*", "null") and not (mark and scheme and rest and "/" not in rest):
+            raise ValueError('takes origins such as "https://app.example.com", without a path')
+        origins.add(name.lower())
+    return frozenset(origins)
+
+
+def _hosts(value: Any) -> frozenset[str]:
+    hosts = set()
+    for name in _names(value):
+        if "/" in name or any(mark.isspace() for mark in name):
+            raise ValueError('takes host names such as "mcp.example.com" or "[::1]", without scheme or path')
+        hosts.add(name.lower())
+    return frozenset(hosts)
+
+
+def _keys(value: Any) -> tuple[bytes, ...]:
+    if value is None:
+        return ()
+    items = [value] if isinstance(value, (str, bytes)) else value
+    if not isinstance(items, (list, tuple)) or not all(isinstance(key, (str, bytes)) for key in items):
+        raise ValueError("takes a key (str or bytes) or a list of keys, newest first")
+    keys = tuple(key.encode() if isinstance(key, str) else key for key in items)
+    if not keys or min(map(len, keys)) < 16:
+        raise ValueError("needs keys of at least 16 bytes")
+    return keys
+
+
+_KIB = 1024
+_MIB = 1024 * _KIB
+
+#: Every option by name, in the order of the documentation.
+OPTIONS: Mapping[str, Option] = MappingProxyType(
+    {
+        "sessions": Option(
+            "auto",
+            '"auto" or False',
+            _one_of("auto", False),
+            "How the session era keeps its clients. Both values issue no session id: every request "
+            "stands alone and any process can serve it.",
+        ),
+        "path": Option(
+            "/mcp",
+            "URL path",
+            _path,
+            "Where the endpoint answers below the mount, with and without a trailing slash. The mount's own "
+            "root always answers too.",
+        ),
+        "auth": Option(
+            None,
+            "callable",
+            _auth,
+            "Called with each request before its body is read, on every HTTP method; returns the principal (any "
+            "object with a stable id) or raises Unauthorized or Forbidden. None: everybody is served.",
+        ),
+        "origins": Option(
+            (),
+            "list of origins",
+            _origins,
+            'Browser origins that may call, such as "https://app.example.com"; "*" allows all. Requests without '
+            "an Origin are not from a browser and pass. The server's own origin passes on a loopback name or a "
+            "host listed in hosts.",
+        ),
+        "hosts": Option(
+            (),
+            "list of host names",
+            _hosts,
+            "Values of Host that are served, with or without port; a leading dot takes all subdomains. Empty: "
+            "not checked.",
+        ),
+        "allow_remote_access": Option(
+            True,
+            "bool",
+            _flag,
+            "False refuses peers that are not on the loopback interface.",
+        ),
+        "max_body": Option(4 * _MIB, "bytes", _count(_KIB), "Largest request body."),
+        "max_depth": Option(64, "levels", _count(8), "Deepest nesting of arrays and objects in a body."),
+        "max_batch": Option(100, "messages", _count(1), "Most messages in one batch (2025-03-26)."),
+        "max_calls": Option(
+            1000,
+            "calls",
+            _count(1),
+            "Most callbacks that run at once in a process; more are refused with 503.",
+        ),
+        "request_timeout": Option(
+            60.0,
+            "seconds",
+            _number(0, above=True),
+            "How long a call may go without a result or a message to its client; then the client gets an "
+            "internal error and the call is cancelled.",
+        ),
+        "stream_after": Option(
+            10.0,
+            "seconds",
+            _number(0),
+            "How long a call may be silent before its answer is opened as an SSE stream that keep-alive comments "
+            "hold open.",
+        ),
+        "stream_lifetime": Option(
+            3600.0,
+            "seconds",
+            _number(0, above=True),
+            "Longest life of a stream, whatever is sent on it.",
+        ),
+        "keepalive": Option(15.0, "seconds", _number(0, above=True), "Between two keep-alive comments."),
+        "event_log": Option(
+            256,
+            "messages",
+            _count(1),
+            "Messages of one call that may wait for a slow client; then the callback waits.",
+        ),
+        "event_log_bytes": Option(_MIB, "bytes", _count(_KIB), "The same limit in bytes."),
+        "progress_rate": Option(
+            50.0,
+            "messages a second",
+            _number(0, above=True),
+            "Progress messages of one call; as many may come in one burst.",
+        ),
+        "log_level": Option(
+            "info",
+            "level",
+            _one_of(*LEVELS),
+            "Least severe log messages that a session-era client is sent.",
+        ),
+        "page_size": Option(50, "items", _count(1), "Items on one page of a list."),
+        "cache_ttl": Option(0.0, "seconds", _number(0), "How long modern clients may keep lists and reads."),
+        "cache_scope": Option(
+            "private",
+            '"private" or "public"',
+            _one_of("private", "public"),
+            "Whether what is kept may be shared between users. Only for servers whose lists and resources are "
+            "the same for everybody.",
+        ),
+        "secret_key": Option(
+            None,
+            "key, or list of keys",
+            _keys,
+            "Seals cursors; the first of a list seals, all open. At least 16 bytes. None: a random key for each "
+            "process, so that a cursor is worth nothing in another one.",
+        ),
+        "workers": Option(
+            "auto",
+            '"auto", "greenlets", "threads" or "inline"',
+            _one_of("auto", "greenlets", "threads", "inline"),
+            "What callbacks run in. auto: greenlets where gevent has patched the process, else threads. inline: the "
+            "caller's own thread, without deadline and keep-alive.",
+        ),
+        "expose_errors": Option(
+            False,
+            "bool",
+            _flag,
+            "True tells clients the text of unexpected exceptions. For development only.",
+        ),
+    }
+)
+
+
+def _unknown(name: str) -> str:
+    close = difflib.get_close_matches(name, OPTIONS, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else f"; the options are {', '.join(OPTIONS)}"
+    return f"unknown option {name!r}{hint}"
+
+
+def _shown(name: str, value: Any) -> str:
+    return "something else" if name == "secret_key" else repr(value)

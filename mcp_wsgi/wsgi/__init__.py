@@ -1,0 +1,1 @@
+"""The HTTP edge: the guards, the two endpoints, and the WSGI application."""

@@ -1,0 +1,237 @@
+"""The WSGI application: environ to ``HttpRequest``, ``HttpReply`` to ``start_response``.
+
+The only module that sees ``environ``.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from mcp_wsgi.errors import (
+    BodyTooLarge,
+    InvalidRequest,
+    MCPError,
+    MethodNotAllowed,
+    NotAcceptable,
+    ParseError,
+    UnsupportedMediaType,
+)
+from mcp_wsgi.handler import Handler
+from mcp_wsgi.jsonrpc import Notification, Response, parse
+from mcp_wsgi.methods import Dispatcher
+from mcp_wsgi.options import Options
+from mcp_wsgi.revisions import REVISIONS
+from mcp_wsgi.sealing import Cursors, Sealer, generate_key
+from mcp_wsgi.wsgi import guards, legacy, modern
+from mcp_wsgi.wsgi.calls import Calls
+from mcp_wsgi.wsgi.headers import accepted, field, is_json
+from mcp_wsgi.wsgi.http import HttpReply, HttpRequest
+from mcp_wsgi.wsgi.replies import error_reply
+from mcp_wsgi.workers import Crew, crew_for
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+__all__ = ["MCPApp"]
+
+log = logging.getLogger("mcp_wsgi")
+
+_STATUS_LINES = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
+
+
+class MCPApp:
+    """An MCP endpoint as a WSGI application (PEP 3333), for both protocol eras on one URL.
+
+    Args:
+        handler: What the server offers.
+        clock: Monotonic seconds; default ``time.monotonic``.
+        **options: See the options table in the documentation.
+
+    Raises:
+        OptionError: An option has an unknown name or a wrong value.
+    """
+
+    def __init__(self, handler: Handler, *, clock: Callable[[], float] = time.monotonic, **options: Any) -> None:
+        self.handler = handler
+        self.options = Options.build(options)
+        self._crew: Crew | None = None
+        keys = self.options.secret_key or (generate_key(),)
+        self._dispatcher = Dispatcher(
+            handler,
+            Cursors(Sealer(keys, salt="mcp_wsgi.cursor")),
+            page_size=self.options.page_size,
+            cache_ttl=self.options.cache_ttl,
+            cache_scope=self.options.cache_scope,
+            expose_errors=self.options.expose_errors,
+        )
+        self._modern = modern.ModernEndpoint(
+            self._dispatcher, self._calls(clock, status=modern.status_of, cancel_on_close=True)
+        )
+        # A session-era client that goes away may come back for the answer, so its call goes on.
+        self._legacy = legacy.LegacyEndpoint(
+            self._dispatcher, self._calls(clock, status=legacy.status_of, cancel_on_close=False), self.options
+        )
+
+    def _calls(
+        self, clock: Callable[[], float], *, status: Callable[[MCPError], int], cancel_on_close: bool
+    ) -> Calls:
+        return Calls(
+            self._dispatcher, self.options, self._workers, clock, status=status, cancel_on_close=cancel_on_close
+        )
+
+    def _workers(self) -> Crew:
+        # Not before the first request: a server may patch or fork its process after importing us.
+        crew = self._crew
+        if crew is None:
+            crew = self._crew = crew_for(self.options.workers, self.options.max_calls)
+        return crew
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer one HTTP request."""
+        request = _request(environ)
+        try:
+            reply = self._reply(request)
+        except MCPError as error:
+            log.info("refused %s %s: %s", request.method, request.path, error)
+            reply = error_reply(error)
+        except Exception:
+            log.exception("%s %s failed", request.method, request.path)
+            reply = error_reply(MCPError(), status=500)
+        headers = reply.headers
+        if self.options.origins or "HTTP_ORIGIN" in environ:
+            headers = [*headers, *guards.cors_headers(request, self.options)]
+        start_response(_STATUS_LINES[reply.status], headers)
+        return reply.body
+
+    def _reply(self, request: HttpRequest) -> HttpReply:
+        options = self.options
+        guards.check_access(request, options)
+        if request.method == "OPTIONS":
+            # A preflight carries no credentials, so it is answered before they are asked for.
+            return HttpReply(204, [("Allow", "POST, OPTIONS"), *guards.preflight_headers(request)], [])
+        principal = guards.authenticate(request, options)
+        if request.method != "POST":
+            raise MethodNotAllowed(request.method, guards.HTTP_METHODS)
+        headers = request.headers
+        if not is_json(headers.get("Content-Type") or ""):
+            raise UnsupportedMediaType
+        message = parse(request.read(options.max_body), max_depth=options.max_depth)
+        accept = accepted(headers.get("Accept"))
+        if not (accept.json or accept.sse) and not isinstance(message, (Notification, Response)):
+            raise NotAcceptable
+        version = field(headers, "MCP-Protocol-Version")
+        revision = None if version is None else REVISIONS.get(version)
+        if modern.is_modern(message, revision):
+            return self._modern.post(request, message, accept, principal)
+        return self._legacy.post(request, message, version, revision, accept, principal)
+
+
+# --- environ --------------------------------------------------------------------------------------
+
+
+def _request(environ: WSGIEnvironment) -> HttpRequest:
+    return HttpRequest(
+        environ["REQUEST_METHOD"],
+        environ.get("PATH_INFO", ""),
+        EnvironHeaders(environ),
+        environ["wsgi.url_scheme"],
+        environ.get("HTTP_HOST", ""),
+        environ.get("REMOTE_ADDR", ""),
+        environ,
+        _BodyReader(environ).read,
+    )
+
+
+class EnvironHeaders(Mapping[str, str]):
+    """Header fields by name in any case, read from the environ."""
+
+    __slots__ = ("_environ",)
+
+    def __init__(self, environ: Mapping[str, Any]) -> None:
+        self._environ = environ
+
+    def __getitem__(self, name: str) -> str:
+        value: str = self._environ[_environ_key(name)]
+        return value
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The field's value, or ``default``."""
+        return self._environ.get(_KEYS.get(name) or _environ_key(name), default)
+
+    def __iter__(self) -> Iterator[str]:
+        for key in self._environ:
+            if key.startswith("HTTP_"):
+                yield key[5:].replace("_", "-").title()
+            elif key in _UNPREFIXED and self._environ[key]:
+                yield key.replace("_", "-").title()
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+_UNPREFIXED = frozenset({"CONTENT_TYPE", "CONTENT_LENGTH"})
+
+
+def _environ_key(name: str) -> str:
+    key = name.upper().replace("-", "_")
+    return key if key in _UNPREFIXED else "HTTP_" + key
+
+
+# The fields that every request is asked for, so that their keys are not made anew each time.
+_KEYS: Mapping[str, str] = {
+    name: _environ_key(name)
+    for name in ("Accept", "Content-Type", "Mcp-Method", "Mcp-Name", "MCP-Protocol-Version", "Origin")
+}
+
+
+class _BodyReader:
+    __slots__ = ("_environ",)
+
+    def __init__(self, environ: Mapping[str, Any]) -> None:
+        self._environ = environ
+
+    def read(self, limit: int) -> bytes:
+        """The whole body.
+
+        Raises:
+            BodyTooLarge: It is declared, or turns out, to be larger than ``limit`` bytes.
+            InvalidRequest: Its declared length is no length.
+            ParseError: It ends before its declared length.
+        """
+        environ = self._environ
+        declared = environ.get("CONTENT_LENGTH")
+        if not declared:
+            # Only a server that ends the input itself makes a body without a length readable.
+            return self._read_to_end(limit) if environ.get("wsgi.input_terminated") else b""
+        if not (declared.isascii() and declared.isdigit()):
+            raise InvalidRequest("Invalid request: Content-Length is no length")
+        length = int(declared)
+        if length > limit:
+            raise BodyTooLarge(limit)
+        body: bytes = environ["wsgi.input"].read(length)
+        if len(body) < length:
+            body += self._rest(length - len(body))
+        return body
+
+    def _rest(self, missing: int) -> bytes:
+        chunks = []
+        while missing:
+            chunk = self._environ["wsgi.input"].read(missing)
+            if not chunk:
+                raise ParseError("Parse error: the body ends before its Content-Length")
+            chunks.append(chunk)
+            missing -= len(chunk)
+        return b"".join(chunks)
+
+    def _read_to_end(self, limit: int) -> bytes:
+        chunks, size = [], 0
+        while chunk := self._environ["wsgi.input"].read(64 * 1024):
+            size += len(chunk)
+            if size > limit:
+                raise BodyTooLarge(limit)
+            chunks.append(chunk)
+        return b"".join(chunks)

@@ -1,0 +1,143 @@
+"""The 2026-07-28 endpoint: every request stands alone and is checked against its own headers."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from mcp_wsgi.context import LEVELS, Call, ClientInfo
+from mcp_wsgi.errors import (
+    HeaderMismatch,
+    InvalidEnvelope,
+    InvalidParams,
+    InvalidRequest,
+    MCPError,
+    UnsupportedProtocolVersion,
+)
+from mcp_wsgi.jsonrpc import Batch, Invalid, Message, Notification, Request
+from mcp_wsgi.methods import METHODS, Dispatcher
+from mcp_wsgi.revisions import (
+    META_CLIENT_CAPABILITIES,
+    META_CLIENT_INFO,
+    META_LOG_LEVEL,
+    META_PROTOCOL_VERSION,
+    REVISIONS,
+    SUPPORTED,
+    Revision,
+)
+from mcp_wsgi.wsgi.calls import Calls, progress_token
+from mcp_wsgi.wsgi.headers import Accepted, check_name, check_parameters, field
+from mcp_wsgi.wsgi.http import HttpReply, HttpRequest
+from mcp_wsgi.wsgi.replies import accepted_reply, error_reply
+
+__all__ = ["ModernEndpoint", "is_modern", "status_of"]
+
+
+def is_modern(message: Message | Batch, revision: Revision | None) -> bool:
+    """Whether a message belongs to the modern era: by its version header or by its ``_meta``.
+
+    Source: basic/versioning, "Backward Compatibility".
+    """
+    if revision is not None and revision.modern:
+        return True
+    if type(message) is Request or type(message) is Notification:
+        meta = message.params.get("_meta")
+        return type(meta) is dict and META_PROTOCOL_VERSION in meta
+    return False
+
+
+def status_of(error: MCPError) -> int:
+    """The HTTP status of an error that answers a modern request: the error's own."""
+    return error.http_status
+
+
+class ModernEndpoint:
+    """Answers modern messages.
+
+    Args:
+        dispatcher: Knows the methods.
+        calls: Runs them.
+    """
+
+    def __init__(self, dispatcher: Dispatcher, calls: Calls) -> None:
+        self._dispatcher = dispatcher
+        self._calls = calls
+
+    def post(self, request: HttpRequest, message: Message | Batch, accept: Accepted, principal: Any) -> HttpReply:
+        """Answer one POST.
+
+        Raises:
+            MCPError: A refusal of something that is no request.
+        """
+        if type(message) is Request:
+            try:
+                return self._request(request, message, accept, principal)
+            except MCPError as error:
+                return error_reply(error, message.id)
+        if type(message) is Notification:
+            return accepted_reply()
+        if type(message) is Invalid:
+            return error_reply(message.error, message.id)
+        raise InvalidRequest("Invalid request: the body must be one request or notification")
+
+    def _request(self, request: HttpRequest, message: Request, accept: Accepted, principal: Any) -> HttpReply:
+        # The order of the checks decides which error a client sees; conformance tests pin it.
+        headers, params = request.headers, message.params
+        meta = _envelope(params)
+        version = meta[META_PROTOCOL_VERSION]
+        if field(headers, "MCP-Protocol-Version") != version:
+            raise HeaderMismatch("Header mismatch: MCP-Protocol-Version is missing or differs from the body")
+        if field(headers, "Mcp-Method") != message.method:
+            raise HeaderMismatch("Header mismatch: Mcp-Method is missing or differs from the body")
+        row = METHODS.get(message.method)
+        if row is not None and row.named_by is not None:
+            check_name(headers, params.get(row.named_by))
+        revision = REVISIONS.get(version)
+        if revision is None or not revision.modern:
+            raise UnsupportedProtocolVersion(version, SUPPORTED)
+        method = self._dispatcher.find(message.method, revision)
+        call = Call(
+            message.method,
+            params,
+            message.id,
+            revision,
+            meta,
+            ClientInfo(_client_info(meta), meta[META_CLIENT_CAPABILITIES]),
+            principal,
+            progress_token(meta),
+            _log_level(meta),
+            headers,
+            request.environ,
+            partial(check_parameters, headers),
+        )
+        return self._calls.serve(method, call, accept)
+
+
+def _envelope(params: dict[str, Any]) -> dict[str, Any]:
+    """The ``_meta`` object with its two required keys. Source: basic/index, "_meta"."""
+    meta = params.get("_meta")
+    if type(meta) is not dict:
+        raise InvalidEnvelope(
+            f'Invalid params: "_meta" is required; the revisions served here are {", ".join(SUPPORTED)}'
+        )
+    if type(meta.get(META_PROTOCOL_VERSION)) is not str:
+        raise InvalidEnvelope(f'Invalid params: "_meta" needs "{META_PROTOCOL_VERSION}"')
+    if type(meta.get(META_CLIENT_CAPABILITIES)) is not dict:
+        raise InvalidEnvelope(f'Invalid params: "_meta" needs "{META_CLIENT_CAPABILITIES}"')
+    return meta
+
+
+def _client_info(meta: dict[str, Any]) -> dict[str, Any]:
+    info = meta.get(META_CLIENT_INFO)
+    if info is None:
+        return {}
+    if type(info) is not dict:
+        raise InvalidParams(f'Invalid params: "{META_CLIENT_INFO}" must be an object')
+    return info
+
+
+def _log_level(meta: dict[str, Any]) -> str | None:
+    level = meta.get(META_LOG_LEVEL)
+    if level is None or level in LEVELS:
+        return level
+    raise InvalidParams(f'Invalid params: "{META_LOG_LEVEL}" must be one of {", ".join(LEVELS)}')

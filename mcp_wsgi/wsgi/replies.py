@@ -1,0 +1,82 @@
+"""Replies in the making: JSON, errors, and streams around an exchange."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mcp_wsgi.errors import MCPError
+from mcp_wsgi.exchange import Answer, Exchange
+from mcp_wsgi.jsonrpc import Id, encode_error
+from mcp_wsgi.wsgi.http import HttpReply
+from mcp_wsgi.wsgi.sse import KEEPALIVE, event
+
+__all__ = ["Stream", "accepted_reply", "answer_reply", "error_reply", "json_reply", "stream_reply"]
+
+_STREAM_HEADERS = (
+    ("Content-Type", "text/event-stream"),
+    ("Cache-Control", "no-store, no-transform"),
+    # nginx and its kin hold back what they take for a page.
+    ("X-Accel-Buffering", "no"),
+)
+
+
+def json_reply(body: bytes, status: int = 200) -> HttpReply:
+    """An encoded message as the whole body."""
+    return HttpReply(status, [("Content-Type", "application/json"), ("Content-Length", str(len(body)))], [body])
+
+
+def error_reply(error: MCPError, identity: Id | None = None, *, status: int | None = None) -> HttpReply:
+    """A refusal: its own status and header fields, and a JSON-RPC error as the body."""
+    reply = json_reply(encode_error(identity, error), error.http_status if status is None else status)
+    reply.headers.extend(error.headers)
+    return reply
+
+
+def accepted_reply() -> HttpReply:
+    """What answers a notification: 202 without a body."""
+    return HttpReply(202, [("Content-Length", "0")], [])
+
+
+def answer_reply(answer: Answer, *, as_json: bool) -> HttpReply:
+    """A call's answer that nothing came before: JSON, or a one-event stream if the client takes no JSON."""
+    if as_json or answer.status != 200:
+        return json_reply(answer.body, answer.status)
+    return HttpReply(200, list(_STREAM_HEADERS), [event(answer.body)])
+
+
+def stream_reply(exchange: Exchange, *, cancel_on_close: bool) -> HttpReply:
+    """A stream of what the exchange gives.
+
+    Args:
+        exchange: The call.
+        cancel_on_close: Whether a client that goes away cancels the call.
+    """
+    return HttpReply(200, list(_STREAM_HEADERS), Stream(exchange, cancel_on_close=cancel_on_close))
+
+
+class Stream:
+    """A WSGI body that owns its exchange: closing it is how the exchange learns of a disconnect."""
+
+    def __init__(self, exchange: Exchange, *, cancel_on_close: bool) -> None:
+        self._exchange = exchange
+        self._cancel = cancel_on_close
+        self._messages = exchange.messages()
+        self._ended = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        try:
+            message = next(self._messages)
+        except StopIteration:
+            self._ended = True
+            raise
+        return KEEPALIVE if message is None else event(message)
+
+    def close(self) -> None:
+        """End the exchange; called by the server in every case (PEP 3333)."""
+        if not self._ended:
+            self._ended = True
+            self._messages.close()
+            self._exchange.leave(cancel=self._cancel)

@@ -1,0 +1,49 @@
+"""What ``import mcp_wsgi`` costs."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+BUDGET = 0.120  # seconds
+STARTS = 9
+TRIES = 3
+
+
+def start(code: str) -> str:
+    """Run ``code`` in a fresh interpreter; what it printed."""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
+    return done.stdout
+
+
+def seconds(code: str) -> float:
+    before = time.perf_counter()
+    start(code)
+    return time.perf_counter() - before
+
+
+@pytest.mark.parametrize("module", ["asyncio", "gevent", "jsonschema", "pydantic", "redis", "werkzeug"])
+def test_importing_the_package_loads_no(module: str) -> None:
+    assert start(f"import mcp_wsgi, sys; print({module!r} in sys.modules)") == "False\n"
+
+
+def test_every_public_name_is_there_without_the_heavy_modules() -> None:
+    code = "from mcp_wsgi import *; import sys; print(MCPApp, {'gevent', 'jsonschema', 'werkzeug'} & {*sys.modules})"
+    assert start(code).endswith("MCPApp'> set()\n")
+
+
+def test_importing_the_package_keeps_its_budget() -> None:
+    """The median of fresh starts, against a bare interpreter; a busy machine gets further tries."""
+    costs: list[float] = []
+    while not costs or (costs[-1] > BUDGET and len(costs) < TRIES):
+        # Interleaved, so that a slow moment meets both.
+        pairs = [(seconds("pass"), seconds("import mcp_wsgi")) for _ in range(STARTS)]
+        bare, loaded = (statistics.median(column) for column in zip(*pairs, strict=True))
+        costs.append(loaded - bare)
+    assert min(costs) <= BUDGET, f"import mcp_wsgi took {[round(cost * 1000) for cost in costs]} ms"

@@ -1,0 +1,191 @@
+"""Holds the order of the layers: imports only ever point up the list.
+
+The order is read from the source, never from running it, so an import inside a function counts too.
+Imports for type checkers alone do not.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "mcp_wsgi"
+
+# Each module may import those above it. A package stands in one place, with its own order inside.
+LAYERS = [
+    "errors",
+    "revisions",
+    "jsonrpc",
+    "schema",
+    "content",
+    "uris",
+    "sealing",
+    "handler",
+    "context",
+    "inputs",
+    "functions",
+    "completers",
+    "registry",
+    "entries",
+    "server",
+    "methods",
+    "options",
+    "workers",
+    "exchange",
+    "sessions",
+    "stores",
+    "wsgi.http",
+    "wsgi.headers",
+    "wsgi.sse",
+    "wsgi.replies",
+    "wsgi.guards",
+    "wsgi.calls",
+    "wsgi.modern",
+    "wsgi.legacy",
+    "wsgi.app",
+    "stdio",
+    "http_client",
+    "results",
+    "testing",
+    "cli",
+    "contrib",
+]
+#: The modules above this one take values and return values.
+FIRST_IMPURE = "workers"
+IMPURE = {"asyncio", "gevent", "greenlet", "multiprocessing", "select", "socket", "threading", "time", "werkzeug"}
+GREENLETS = {"gevent", "greenlet"}
+
+# Importer -> what it may import from below, and why.
+EXCEPTIONS = {
+    # ``MCPServer.wsgi_app()`` saves every user one import; the class knows nothing else of WSGI.
+    "server": {"wsgi.app"},
+}
+# Core module -> the impure modules it may import, and why.
+IMPURE_EXCEPTIONS = {
+    # Tools may come and go while others are called: one lock, and no thread of its own.
+    "registry": {"threading"},
+    "server": {"threading"},
+}
+#: Who may look into ``environ``: the edge reads one, the client of the testing kit makes one.
+ENVIRON_READERS = {"wsgi.app", "http_client", "contrib"}
+
+
+def modules() -> dict[str, ast.Module]:
+    """The syntax tree of each module, by its name below the package; the package itself is ''."""
+    trees = {}
+    for file in sorted(PACKAGE.rglob("*.py")):
+        parts = file.relative_to(PACKAGE).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        trees[name] = ast.parse(file.read_text("utf-8"), str(file))
+    return trees
+
+
+MODULES = modules()
+
+
+def runtime_nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    """All nodes but those of ``if TYPE_CHECKING:`` blocks."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) in {"TYPE_CHECKING", "typing.TYPE_CHECKING"}:
+            for other in node.orelse:
+                yield other
+                yield from runtime_nodes(other)
+        else:
+            yield node
+            yield from runtime_nodes(node)
+
+
+def imports(tree: ast.AST) -> Iterator[str]:
+    """The dotted names that a module imports when it runs."""
+    for node in runtime_nodes(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"line {node.lineno}: relative import"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def own(name: str) -> str | None:
+    """The module of ours that a dotted name stands for; ``None`` if it is another's."""
+    top, _, rest = name.partition(".")
+    if top != "mcp_wsgi":
+        return None
+    while rest and rest not in MODULES:
+        rest = rest.rpartition(".")[0]
+    return rest
+
+
+def place(module: str) -> int:
+    """Where a module stands in the list; one of a package that is not spelt out, where the package does."""
+    while module not in LAYERS:
+        module, dot, _ = module.rpartition(".")
+        assert dot, "every module has its place in LAYERS"
+    return LAYERS.index(module)
+
+
+PLACED = [name for name, tree in MODULES.items() if name not in {"", "__main__", "wsgi"} and tree.body]
+
+
+@pytest.mark.parametrize("module", PLACED)
+def test_imports_point_up(module: str) -> None:
+    allowed = EXCEPTIONS.get(module, set())
+    for name in imports(MODULES[module]):
+        target = own(name)
+        if target is None or target in allowed:
+            continue
+        assert target not in {"", "wsgi"}, f"{module} imports {name}: name the module that has it"
+        inside = module.split(".")[0] == target.split(".")[0] == "contrib"
+        assert not inside, f"{module} imports {name}: the mounts know nothing of each other"
+        assert place(target) < place(module), f"{module} imports {name}, which stands below it"
+
+
+@pytest.mark.parametrize("module", EXCEPTIONS)
+def test_every_exception_is_used(module: str) -> None:
+    assert EXCEPTIONS[module] <= {own(name) for name in imports(MODULES[module])}
+
+
+@pytest.mark.parametrize("module", [name for name in PLACED if place(name) < LAYERS.index(FIRST_IMPURE)])
+def test_the_core_is_free_of_sockets_threads_and_clocks(module: str) -> None:
+    allowed = IMPURE_EXCEPTIONS.get(module, set())
+    found = {name.split(".")[0] for name in imports(MODULES[module])} & IMPURE
+    assert found <= allowed, f"{module} imports {found - allowed}"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_nothing_imports_asyncio_and_only_workers_imports_greenlets(module: str) -> None:
+    found = {name.split(".")[0] for name in imports(MODULES[module])} & {*GREENLETS, "asyncio"}
+    assert found <= (GREENLETS if module == "workers" else set())
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if not {m, m.split(".")[0]} & ENVIRON_READERS])
+def test_environ_is_read_in_one_place(module: str) -> None:
+    """Others may pass it on (``ctx.environ``), but not look inside."""
+    for node in ast.walk(MODULES[module]):
+        if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.value, ast.Name | ast.Attribute):
+            looked_into = ast.unparse(node.value)
+            assert looked_into == "os.environ" or looked_into.split(".")[-1] != "environ", f"line {node.lineno}"
+
+
+def test_every_line_of_the_list_is_a_place_once() -> None:
+    assert len(set(LAYERS)) == len(LAYERS)
+    assert place("contrib.django.middleware") == LAYERS.index("contrib")
+    with pytest.raises(AssertionError):
+        place("somewhere")
+
+
+def test_the_reader_of_imports_sees_what_runs() -> None:
+    source = """
+if TYPE_CHECKING:
+    import asyncio
+else:
+    import threading
+def f():
+    from mcp_wsgi.wsgi.app import MCPApp
+"""
+    assert list(imports(ast.parse(source))) == ["threading", "mcp_wsgi.wsgi.app.MCPApp"]
+    assert own("mcp_wsgi.errors.MCPError") == "errors"
+    assert own("mcp_wsgi.MCPServer") == ""
+    assert own("mcp_wsgi_other") is None
