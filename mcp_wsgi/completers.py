@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import enum
-import functools
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Generic, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin
 
 from mcp_wsgi.context import Context
 from mcp_wsgi.errors import InvalidParams, RegistrationError
 from mcp_wsgi.functions import Caller, caller, inspect_function
 from mcp_wsgi.handler import Completion, CompletionArgument
 
-__all__ = ["Completable", "Completers", "choices"]
-
-P = ParamSpec("P")
-R = TypeVar("R", covariant=True)
-F = TypeVar("F", bound="Callable[..., Any]")
+__all__ = ["Completers", "choices"]
 
 
 class Completers:
@@ -64,41 +59,6 @@ class Completers:
             raise InvalidParams(f"Unknown argument of {self._owner}: {argument.name[:200]}")
         typed = argument.value.casefold()
         return Completion(tuple(value for value in known if value.casefold().startswith(typed)))
-
-
-class Completable(Generic[P, R]):
-    """A registered function: called like the function itself, and able to suggest values.
-
-    ``@thing.complete("argument")`` registers the function that suggests values for one argument.
-    """
-
-    __wrapped__: Callable[P, R]
-
-    def __init__(self, function: Callable[P, R], add: Callable[[str, Callable[..., Any]], None]) -> None:
-        functools.update_wrapper(self, function)
-        self._add = add
-
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self.__wrapped__(*args, **kwargs)
-
-    def complete(self, argument: str) -> Callable[[F], F]:
-        """Register the decorated function as the one that suggests values for ``argument``.
-
-        It is called with the value typed so far and, if it has a second parameter, with a dict of
-        the arguments that are already resolved; a parameter annotated ``Context`` gets the context.
-        It returns texts, best first, or a ``Completion``.
-
-        Raises:
-            RegistrationError: No such argument, a second function for it, or one that cannot be served.
-
-        Source: server/utilities/completion.
-        """
-
-        def decorator(function: F) -> F:
-            self._add(argument, function)
-            return function
-
-        return decorator
 
 
 def choices(annotation: Any) -> tuple[str, ...]:

@@ -17,11 +17,14 @@ from base64 import urlsafe_b64encode
 from binascii import b2a_base64
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
 
 import msgspec
 from msgspec import UNSET, Raw
 from msgspec.structs import force_setattr, replace
+
+from mcp_wsgi.jsonrpc import dumps
 
 if TYPE_CHECKING:
     from mcp_wsgi.revisions import Revision
@@ -71,7 +74,7 @@ _RESERVED_LABELS = frozenset({"modelcontextprotocol", "mcp"})
 # Source: W3C Trace Context, "traceparent Header Field Values".
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _ISO_8601 = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?")
-# The characters of RFC 3986 after a scheme; which of them may stand where is ``uris.check_uri``'s.
+# A scheme and the characters of RFC 3986; which of them may stand where is ``uris.check_uri``'s.
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]*")
 _MIME_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+(?:[ \t]*;.*)?")
 
@@ -138,8 +141,10 @@ def check_meta(meta: Mapping[str, Any], *, owner: str = "content", error: type[E
         problem = _meta_key_problem(key) or _trace_problem(key, value)
         if problem:
             raise error(f"meta of {owner}: key {key!r} {problem}")
-    if not _is_plain_json(dict(meta)):
-        raise error(f"meta of {owner}: values must be JSON: text, finite numbers, booleans, None, lists, dicts")
+    try:
+        dumps(dict(meta))
+    except (TypeError, ValueError, RecursionError):
+        raise error(f"meta of {owner}: takes JSON: text, finite numbers, booleans, None, lists, dicts") from None
 
 
 def _meta_key_problem(key: Any) -> str | None:
@@ -159,14 +164,6 @@ def _trace_problem(key: str, value: Any) -> str | None:
     if key in ("tracestate", "baggage") and not isinstance(value, str):
         return "takes text in its W3C format"
     return None
-
-
-def _is_plain_json(value: Any) -> bool:
-    # Whatever JSON lacks (NaN, bytes, number keys ...) comes back as something else, or not at all.
-    try:
-        return bool(msgspec.json.decode(msgspec.json.encode(value)) == value)
-    except (TypeError, ValueError, RecursionError):
-        return False
 
 
 def _text(value: Any, owner: str) -> str:
@@ -310,11 +307,12 @@ class _Media(_MediaOptions, frozen=True):
         owner = type(self).__name__
         if (self.data is None) == (self.path is None):
             raise ContentError(f"{owner} takes either data or path")
-        data = self._read() if self.path is not None else self.data
+        path = Path(self.path) if self.path is not None else None
+        data = path.read_bytes() if path is not None else self.data
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise ContentError(f"{owner} takes raw bytes, not {_kind(data)}; Base64 is added on the wire")
         data = bytes(data)
-        mime_type = self.mime_type or _sniff(data) or self._by_suffix()
+        mime_type = self.mime_type or _sniff(data) or (_SUFFIXES.get(path.suffix.lower()) if path else None)
         if mime_type is None:
             raise ContentError(f"{owner}: the format is not recognised; give mime_type, such as '{self.kind}/...'")
         _check_mime_type(mime_type, owner)
@@ -328,14 +326,6 @@ class _Media(_MediaOptions, frozen=True):
         """The block as ``revision`` writes it."""
         fields = {"type": self.kind, "data": _base64(self.data), "mimeType": self.mime_type}
         return revision.shape(self.wire_type, {**fields, **self._extras(revision)})
-
-    def _read(self) -> bytes:
-        with open(self.path, "rb") as file:  # type: ignore[arg-type]
-            data: bytes = file.read()
-        return data
-
-    def _by_suffix(self) -> str | None:
-        return _SUFFIXES.get(os.path.splitext(self.path)[1].lower()) if self.path is not None else None
 
 
 class Image(_Media, frozen=True):
@@ -518,7 +508,7 @@ class EmbeddedResource(_Block, frozen=True):
 Block: TypeAlias = Text | Image | Audio | ResourceLink | EmbeddedResource
 
 _BYTES = (bytes, bytearray, memoryview)
-_ONE_BLOCK = (str, *_BYTES, _Block)
+_ONE_BLOCK: tuple[type[Any], ...] = (str, *_BYTES, _Block)
 _ALLOWED = "text, bytes, content blocks, or a list of these"
 
 
@@ -781,7 +771,7 @@ class PromptResult(_Value, frozen=True):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        given = self.messages
+        given: Any = self.messages
         items = given if isinstance(given, (list, tuple)) else (given,)
         messages = tuple(item if isinstance(item, Message) else Message("user", item) for item in items)
         force_setattr(self, "messages", messages)

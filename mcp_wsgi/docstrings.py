@@ -22,7 +22,7 @@ class Docs(msgspec.Struct, frozen=True):
     """What a docstring says.
 
     Attributes:
-        text: Summary, long text and examples; ``None`` without a docstring.
+        text: Summary, long text, examples, notes and warnings; ``None`` without a docstring.
         params: Parameter (of a class: attribute) -> what it is for.
         returns: What comes back; ``None`` if it does not say.
     """
@@ -78,13 +78,20 @@ def _own_doc(target: Any) -> str:
         return "" if doc.startswith(f"{target.__name__}(") else inspect.cleandoc(doc).strip()
     if inspect.isroutine(target):
         return (inspect.getdoc(target) or "").strip()
-    return (inspect.getdoc(type(target).__call__) or inspect.getdoc(target) or "").strip()
+    return inspect.cleandoc(type(target).__call__.__doc__ or type(target).__doc__ or "").strip()
+
+
+# Sections that the parser sets apart, and that a model should read nevertheless.
+_KEPT: Mapping[str, str] = {"examples": "Example", "notes": "Note", "warnings": "Warning"}
 
 
 def _text(parsed: Docstring) -> str | None:
-    parts = [parsed.description]
-    for example in parsed.examples:
-        parts.append("Example:\n" + "\n".join(filter(None, (example.snippet, example.description))))
+    parts = [(parsed.description or "").strip()]
+    for section in parsed.meta:
+        title = _KEPT.get(section.args[0]) if section.args else None
+        lines = (getattr(section, "snippet", None), section.description)
+        if title and any(lines):
+            parts.append("\n".join((f"{title}:", *filter(None, lines))))
     return "\n\n".join(filter(None, parts)) or None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -13,7 +13,7 @@ from mcp_wsgi.context import Context
 from mcp_wsgi.errors import InvalidParams, MissingArgument, RegistrationError
 from mcp_wsgi.functions import Caller, Function, caller, inspect_function, schema_caller
 from mcp_wsgi.handler import Prompt, PromptArgument, Resource, ResourceTemplate, Tool
-from mcp_wsgi.schema import ArgumentErrors, Arguments, Output, OutputError, StringArguments, check_name, describe, to_json
+from mcp_wsgi.schema import ArgumentErrors, Arguments, Output, OutputError, StringArguments, describe, to_json
 from mcp_wsgi.uris import Template
 
 __all__ = [
@@ -154,14 +154,21 @@ def resource_entry(item: Resource, content: Any) -> ResourceEntry:
     return ResourceEntry(item, function.label, caller(function), _nothing_to_complete(item))
 
 
-def template_entry(item: ResourceTemplate, target: Callable[..., Any]) -> TemplateEntry:
+def template_entry(
+    item: ResourceTemplate, target: Callable[..., Any], unchecked: Collection[str] = ()
+) -> TemplateEntry:
     """Make a resource template of a function.
+
+    Args:
+        item: As it is listed.
+        target: The function.
+        unchecked: Variables whose values are no paths, and may look as if they led out of a directory.
 
     Raises:
         RegistrationError: The template is malformed, or its variables are not the function's parameters.
     """
     function = inspect_function(target, "resource template")
-    template = Template(item.uri_template)
+    template = Template(item.uri_template, unchecked=unchecked)
     _check_variables(function, template)
     arguments = StringArguments.from_function(function.target, owner=function.label, skip=function.skip)
     completers = Completers(f"resource template {item.uri_template}", _hints(function))
@@ -178,7 +185,6 @@ def prompt_entry(
     """
     function = inspect_function(target, "prompt")
     own = function.own_name() if name is None else name
-    check_name("prompt", own)
     arguments = StringArguments.from_function(function.target, owner=function.label, skip=function.skip)
     item = Prompt(
         name=own,

@@ -165,7 +165,7 @@ class ResourceNotFound(InvalidParams):
     """No resource or template answers to the URI.
 
     Args:
-        uri: Default: the URI being read, where ``MCPServer`` reads it.
+        uri: As the client asked for it; a function of an ``MCPServer`` may leave it out.
 
     The code differs between revisions (-32002 in the session era); ``revisions.py`` has it.
 

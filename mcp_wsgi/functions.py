@@ -15,14 +15,19 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeAlias, Union, get_args, get_origin
+from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
 from mcp_wsgi.context import Context
+from mcp_wsgi.docstrings import innermost
 from mcp_wsgi.errors import RegistrationError, ToolError
 
-__all__ = ["Caller", "Function", "caller", "inspect_function", "refuse_async", "schema_caller"]
+__all__ = ["Caller", "Completable", "Function", "caller", "inspect_function", "refuse_async", "schema_caller"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+F = TypeVar("F", bound="Callable[..., Any]")
 
 #: Calls a function with arguments by name and, where it asks for one, the context.
 Caller: TypeAlias = "Callable[[dict[str, Any], Context], Any]"
@@ -73,6 +78,42 @@ class Function(msgspec.Struct, frozen=True):
         return self.name
 
 
+class Completable(Generic[P, R]):
+    """A registered function: called like the function itself, and able to suggest values.
+
+    ``@thing.complete("argument")`` registers the function that suggests values for one argument.
+    """
+
+    __wrapped__: Callable[P, R]
+
+    def __init__(self, function: Callable[P, R], add: Callable[[str, Callable[..., Any]], None]) -> None:
+        functools.update_wrapper(self, function)
+        self._add = add
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the function."""
+        return self.__wrapped__(*args, **kwargs)
+
+    def complete(self, argument: str) -> Callable[[F], F]:
+        """Register the decorated function as the one that suggests values for ``argument``.
+
+        It is called with the value typed so far and, if it has a second parameter, with a dict of
+        the arguments that are already resolved; a parameter annotated ``Context`` gets the context.
+        It returns texts, best first, or a ``Completion``.
+
+        Raises:
+            RegistrationError: No such argument, a second function for it, or one that cannot be served.
+
+        Source: server/utilities/completion.
+        """
+
+        def decorator(function: F) -> F:
+            self._add(argument, function)
+            return function
+
+        return decorator
+
+
 def inspect_function(target: Any, kind: str) -> Function:
     """Look at a function that is to be registered.
 
@@ -83,8 +124,8 @@ def inspect_function(target: Any, kind: str) -> Function:
     Raises:
         RegistrationError: It cannot be served as it is.
     """
-    if isinstance(target, staticmethod):
-        target = target.__func__
+    while isinstance(target, (staticmethod, Completable)):
+        target = target.__wrapped__
     label = f"{kind} {_full_name(target)}"
     if isinstance(target, type) or not callable(target):
         raise RegistrationError(f"{label} is no function; of a class, register the bound methods of an instance")
@@ -154,7 +195,7 @@ def refuse_async(target: Callable[..., Any], label: str) -> None:
 
 # --- parameters -----------------------------------------------------------------------------------
 
-_REFUSED = {
+_REFUSED: Mapping[Any, str] = {
     inspect.Parameter.POSITIONAL_ONLY: "is positional only, and arguments come by name: delete the slash after it",
     inspect.Parameter.VAR_POSITIONAL: "takes any number of values, and arguments come by name: take a list",
 }
@@ -194,24 +235,11 @@ def _takes(function: Function, name: str) -> bool:
 
 
 def _full_name(target: Any) -> str:
-    inner = _innermost(target)
-    name = getattr(inner, "__qualname__", None) or type(inner).__qualname__
-    module = getattr(inner, "__module__", None) or type(inner).__module__
+    inner = innermost(target)
+    name = getattr(inner, "__qualname__", type(inner).__qualname__)
+    module = getattr(inner, "__module__", type(inner).__module__)
     code = getattr(inner, "__code__", None)
     return f"{module}.{name}" + (f" (line {code.co_firstlineno})" if code is not None else "")
-
-
-def _innermost(target: Any) -> Any:
-    """The plain function below partials, wrappers and bound methods."""
-    while True:
-        if isinstance(target, functools.partial):
-            target = target.func
-        elif inspect.ismethod(target) or isinstance(target, classmethod):
-            target = target.__func__
-        elif hasattr(target, "__wrapped__"):
-            target = target.__wrapped__
-        else:
-            return target
 
 
 def _signature(target: Any, label: str) -> inspect.Signature:
@@ -226,10 +254,7 @@ def _signature(target: Any, label: str) -> inspect.Signature:
 
 
 def _hints(target: Any, signature: inspect.Signature) -> dict[str, Any]:
-    function = _innermost(target)
-    if not hasattr(function, "__globals__"):
-        function = type(function).__call__
-    scope = getattr(function, "__globals__", {})
+    scope = getattr(innermost(target), "__globals__", {})
     hints = {name: p.annotation for name, p in signature.parameters.items() if p.annotation is not p.empty}
     if signature.return_annotation is not signature.empty:
         hints["return"] = signature.return_annotation
@@ -241,7 +266,7 @@ def _resolve(annotation: Any, scope: dict[str, Any]) -> Any:
     holder = types.SimpleNamespace(__annotations__={"it": annotation})
     try:
         return typing.get_type_hints(holder, scope, include_extras=True)["it"]
-    except Exception:  # whatever evaluating the application's own source raises
+    except (AttributeError, NameError, SyntaxError, TypeError):
         return getattr(annotation, "__forward_arg__", annotation)
 
 

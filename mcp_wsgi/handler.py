@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from mcp_wsgi.errors import ResourceNotFound, UnknownPrompt, UnknownTool
+from mcp_wsgi.content import check_annotations, check_meta
+from mcp_wsgi.errors import RegistrationError, ResourceNotFound, UnknownPrompt, UnknownTool
 from mcp_wsgi.schema import Arguments, Output, check_name
+from mcp_wsgi.uris import check_uri
 
 if TYPE_CHECKING:
     from mcp_wsgi.context import Context
@@ -43,10 +45,13 @@ class Icon(msgspec.Struct, frozen=True):
     """A picture that clients may show beside a name.
 
     Args:
-        src: An ``https:`` or ``data:`` URI; clients reject other schemes.
+        src: An ``https:`` or ``data:`` URI (``http:`` while developing); clients reject other schemes.
         mime_type: Such as ``image/png``; default: what ``src`` answers.
         sizes: ``WxH`` entries or ``any``; default: unknown.
         theme: ``light`` or ``dark`` background it is made for; default: either.
+
+    Raises:
+        RegistrationError: A value that is none of these.
 
     Source: basic/index, "Icons".
     """
@@ -55,6 +60,14 @@ class Icon(msgspec.Struct, frozen=True):
     mime_type: str | None = None
     sizes: Sequence[str] | None = None
     theme: Literal["light", "dark"] | None = None
+
+    def __post_init__(self) -> None:
+        if not str(self.src).startswith(_ICON_SCHEMES):
+            raise RegistrationError(f"icon {self.src!r}: src must begin with one of {', '.join(_ICON_SCHEMES)}")
+        if isinstance(self.sizes, str):
+            raise RegistrationError(f"icon {self.src!r}: sizes is a list, such as ['48x48']")
+        if self.theme not in (None, "light", "dark"):
+            raise RegistrationError(f"icon {self.src!r}: theme must be 'light' or 'dark'")
 
     def wire(self, revision: Revision) -> dict[str, Any]:
         """The icon as ``revision`` writes it."""
@@ -139,7 +152,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         output: The compiled output side; default: made from ``output_schema``.
 
     Raises:
-        RegistrationError: A wrong name or schema.
+        RegistrationError: A wrong name, schema or other value.
 
     Source: server/tools, "Tool".
     """
@@ -157,8 +170,11 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def __post_init__(self) -> None:
         check_name("tool", self.name)
+        _check_hints(self)
+        _check_parts(f"tool {self.name}", self.icons, self.meta)
         put = msgspec.structs.force_setattr
-        if self.arguments is None:
+        given: Arguments | None = self.arguments
+        if given is None:
             put(self, "arguments", Arguments.from_schema(self.input_schema, owner=f"tool {self.name!r}"))
         put(self, "input_schema", self.arguments.schema)
         if self.output is None and self.output_schema is not None:
@@ -203,6 +219,9 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
         icons: Pictures; default: none.
         meta: The ``_meta`` object; default: none.
 
+    Raises:
+        RegistrationError: The URI is none, or another value is wrong.
+
     Source: server/resources, "Resource".
     """
 
@@ -215,6 +234,13 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     annotations: Mapping[str, Any] | None = None
     icons: Sequence[Icon] = ()
     meta: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        owner = f"resource {self.uri}"
+        check_uri(self.uri, owner=owner)
+        if self.size is not None and (type(self.size) is not int or self.size < 0):
+            raise RegistrationError(f"{owner}: size is a number of bytes, not {self.size!r}")
+        _check_parts(owner, self.icons, self.meta, self.annotations)
 
     def wire(self, revision: Revision) -> dict[str, Any]:
         """The ``Resource`` object as ``revision`` writes it."""
@@ -247,6 +273,9 @@ class ResourceTemplate(msgspec.Struct, frozen=True, kw_only=True):
         icons: Pictures; default: none.
         meta: The ``_meta`` object; default: none.
 
+    Raises:
+        RegistrationError: A wrong value; ``uris.Template`` is what checks ``uri_template``.
+
     Source: server/resources, "Resource Templates".
     """
 
@@ -258,6 +287,9 @@ class ResourceTemplate(msgspec.Struct, frozen=True, kw_only=True):
     annotations: Mapping[str, Any] | None = None
     icons: Sequence[Icon] = ()
     meta: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        _check_parts(f"resource template {self.uri_template}", self.icons, self.meta, self.annotations)
 
     def wire(self, revision: Revision) -> dict[str, Any]:
         """The ``ResourceTemplate`` object as ``revision`` writes it."""
@@ -315,6 +347,9 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
         icons: Pictures; default: none.
         meta: The ``_meta`` object; default: none.
 
+    Raises:
+        RegistrationError: A wrong name or other value.
+
     Source: server/prompts, "Prompt".
     """
 
@@ -324,6 +359,10 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     title: str | None = None
     icons: Sequence[Icon] = ()
     meta: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        check_name("prompt", self.name)
+        _check_parts(f"prompt {self.name}", self.icons, self.meta)
 
     def wire(self, revision: Revision) -> dict[str, Any]:
         """The ``Prompt`` object as ``revision`` writes it."""
@@ -492,6 +531,37 @@ def overridden_features(cls: type[Handler], base: type[Handler]) -> frozenset[Fe
         for feature, methods in _FEATURES.items()
         if any(getattr(cls, name) is not getattr(base, name) for name in methods)
     )
+
+
+_ICON_SCHEMES = ("https:", "data:", "http:")
+
+# Hint -> its type. Source: schema, ``ToolAnnotations``.
+_HINTS: Mapping[str, type] = {
+    "title": str,
+    "readOnlyHint": bool,
+    "destructiveHint": bool,
+    "idempotentHint": bool,
+    "openWorldHint": bool,
+}
+
+
+def _check_hints(tool: Tool) -> None:
+    for name, value in (tool.annotations or {}).items():
+        if name not in _HINTS:
+            raise RegistrationError(f"tool {tool.name}: no annotation {name!r}; there are {', '.join(_HINTS)}")
+        if type(value) is not _HINTS[name]:
+            raise RegistrationError(f"tool {tool.name}: the annotation {name} takes a {_HINTS[name].__name__}")
+
+
+def _check_parts(
+    owner: str, icons: Sequence[Icon], meta: Mapping[str, Any] | None, annotations: Mapping[str, Any] | None = None
+) -> None:
+    if isinstance(icons, Icon) or not all(isinstance(icon, Icon) for icon in icons):
+        raise RegistrationError(f"{owner}: icons is a list of Icon")
+    if meta is not None:
+        check_meta(meta, owner=owner, error=RegistrationError)
+    if annotations is not None:
+        check_annotations(annotations, owner=owner, error=RegistrationError)
 
 
 def _icons(icons: Sequence[Icon], revision: Revision) -> list[dict[str, Any]] | None:

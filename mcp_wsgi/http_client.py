@@ -119,7 +119,23 @@ class BodyError(ValueError):
     """The body of an answer is not what it should be."""
 
 
-class Answer:
+class _Fields:
+    """What an answer's header fields say."""
+
+    fields: Fields
+
+    @property
+    def headers(self) -> Headers:
+        """The header fields; names are compared without case, a missing one is ``None``."""
+        return Headers(list(self.fields))
+
+    @property
+    def content_type(self) -> str:
+        """The media type of the body, in lower case and without parameters."""
+        return (self.headers["Content-Type"] or "").partition(";")[0].strip().lower()
+
+
+class Answer(_Fields):
     """An HTTP answer whose body arrives in pieces.
 
     Attributes:
@@ -142,16 +158,6 @@ class Answer:
         """Let go of the answer, read to its end or not; a second time does nothing."""
         raise NotImplementedError
 
-    @property
-    def headers(self) -> Headers:
-        """The header fields; names are compared without case, a missing one is ``None``."""
-        return Headers(list(self.fields))
-
-    @property
-    def content_type(self) -> str:
-        """The media type of the body, in lower case and without parameters."""
-        return (self.headers["Content-Type"] or "").partition(";")[0].strip().lower()
-
     def messages(self) -> Iterator[Any]:
         """The JSON values in the body as they come, out of JSON or of events; a batch one by one.
 
@@ -172,7 +178,7 @@ class Answer:
             yield from value if isinstance(value, list) else [value]
 
 
-class HTTPReply(msgspec.Struct, frozen=True):
+class HTTPReply(msgspec.Struct, _Fields, frozen=True):
     """An HTTP answer, read to its end.
 
     Attributes:
@@ -194,11 +200,6 @@ class HTTPReply(msgspec.Struct, frozen=True):
             return cls(answer.status, tuple(answer.fields), b"".join(answer), answer.reason)
         finally:
             answer.close()
-
-    @property
-    def headers(self) -> Headers:
-        """The header fields; names are compared without case, a missing one is ``None``."""
-        return Headers(list(self.fields))
 
     @property
     def text(self) -> str:
@@ -275,6 +276,7 @@ class WSGITransport(Transport):
         self.environ = dict(environ or {})
 
     def open(self, method: str, fields: Fields, body: bytes | None = None) -> Answer:
+        """Call the application; what it raises is raised here."""
         from werkzeug.datastructures import Headers as WerkzeugHeaders
         from werkzeug.test import EnvironBuilder
 
@@ -379,6 +381,7 @@ class HTTPTransport(Transport):
         self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
     def open(self, method: str, fields: Fields, body: bytes | None = None) -> Answer:
+        """Send a request; raises ``OSError`` or ``HTTPException`` if the server cannot be reached or understood."""
         connection = self._connection()
         given = Headers(list(fields))
         try:

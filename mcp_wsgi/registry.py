@@ -38,11 +38,11 @@ class Registry(Generic[E]):
         changed: Called after each change, without the lock.
     """
 
-    def __init__(self, noun: str, lock: threading.RLock, changed: Callable[[], None]) -> None:  # type: ignore[valid-type]
+    def __init__(self, noun: str, lock: threading.RLock, changed: Callable[[], None]) -> None:
         self.entries: Mapping[str, E] = {}
         self.listed: tuple[Any, ...] = ()
         self._noun = noun
-        self._lock: Any = lock
+        self._lock = lock
         self._changed = changed
 
     def add(self, key: str, entry: E) -> None:

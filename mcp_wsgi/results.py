@@ -95,6 +95,11 @@ class Reply(msgspec.Struct, frozen=True):
         return meta
 
     @property
+    def streamed(self) -> bool:
+        """Whether it came as an event stream rather than as one JSON body."""
+        return self.http.content_type == "text/event-stream"
+
+    @property
     def progress(self) -> tuple[Progress, ...]:
         """The progress notifications received."""
         return tuple(

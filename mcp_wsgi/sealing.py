@@ -78,8 +78,11 @@ class Sealer:
             raise ValueError(f"the payload is too large to be sealed: a token has at most {MAX_TOKEN} characters")
         return token
 
-    def open(self, token: str) -> Any:
+    def open(self, token: Any) -> Any:
         """Give back the payload of a token.
+
+        Args:
+            token: What the client sent, of any type.
 
         Raises:
             SealBroken: The token is not one of ours, to the letter.
@@ -87,7 +90,7 @@ class Sealer:
         from itsdangerous import BadData
         from itsdangerous.encoding import base64_decode
 
-        if not isinstance(token, str) or not token.isascii():
+        if type(token) is not str or not token.isascii():
             raise SealBroken("not a token")
         # Before any work is done for it.
         if len(token) > MAX_TOKEN:
@@ -158,12 +161,12 @@ class Cursors:
         try:
             payload = self._sealer.open(token)
         except SealBroken as broken:
-            raise InvalidCursor() from broken
+            raise InvalidCursor from broken
         if not isinstance(payload, list) or payload[:-1] != [list_name, state]:
-            raise InvalidCursor()
+            raise InvalidCursor
         offset = payload[-1]
         if type(offset) is not int or offset < 0:
-            raise InvalidCursor()
+            raise InvalidCursor
         return offset
 
 

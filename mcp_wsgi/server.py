@@ -10,10 +10,9 @@ Rules of this file:
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, overload
 
-from mcp_wsgi.completers import Completable
 from mcp_wsgi.content import ResourceContents, resource_contents
 from mcp_wsgi.context import Context
 from mcp_wsgi.entries import (
@@ -29,7 +28,7 @@ from mcp_wsgi.entries import (
     written_tool_entry,
 )
 from mcp_wsgi.errors import InvalidParams, RegistrationError, ResourceNotFound, UnknownPrompt, UnknownTool
-from mcp_wsgi.functions import refuse_async
+from mcp_wsgi.functions import Completable, refuse_async
 from mcp_wsgi.handler import (
     Completion,
     CompletionArgument,
@@ -223,13 +222,14 @@ class MCPServer(Handler):
         annotations: Mapping[str, Any] | None = None,
         icons: Sequence[Icon] = (),
         meta: Mapping[str, Any] | None = None,
+        unchecked: Collection[str] = (),
     ) -> Callable[[Callable[P, R]], Completable[P, R]]:
         """Register the decorated function as a resource; with variables in the URI, as a template.
 
         The variables must be the function's parameters. They come percent-decoded and converted by
         the signature; a URI with a value that does not convert names no resource. Exact resources
-        win over templates, and templates are tried in the order of registration. A function that
-        has nothing behind a URI raises ``ResourceNotFound``.
+        win over templates, and of templates the more literal one. A function that has nothing
+        behind a URI raises ``ResourceNotFound``.
 
         Args:
             uri: An absolute URI, or an RFC 6570 template: ``{name}``, ``{+path}``, ``{?query}``.
@@ -241,6 +241,8 @@ class MCPServer(Handler):
             annotations: ``audience``, ``priority``, ``lastModified``.
             icons: Pictures; default: none.
             meta: The ``_meta`` object; default: none.
+            unchecked: Variables that are no paths, whose values may look as if they led out of a
+                directory (``..``, ``/etc``); default: such a value names no resource.
 
         Raises:
             RegistrationError: A taken or malformed URI, a function that cannot be served.
@@ -259,28 +261,31 @@ class MCPServer(Handler):
 
         def decorator(function: Callable[P, R]) -> Completable[P, R]:
             own = own_words(function, "resource", name, description)
+            item: Resource | ResourceTemplate
             if "{" not in uri:
-                return self._add_resource(Resource(uri=uri, size=size, **own, **fields), function)
-            if size is not None:
+                item = Resource(uri=uri, size=size, **own, **fields)
+            elif size is None:
+                item = ResourceTemplate(uri_template=uri, **own, **fields)
+            else:
                 raise RegistrationError(f"resource template {uri}: a size is of one resource, not of many")
-            return self._add_template(ResourceTemplate(uri_template=uri, **own, **fields), function)
+            return self._completable(function, self._add(item, function, unchecked))
 
         return decorator
 
-    def add_resource(self, resource: Resource | ResourceTemplate, content: Any) -> None:
+    def add_resource(
+        self, resource: Resource | ResourceTemplate, content: Any, *, unchecked: Collection[str] = ()
+    ) -> None:
         """Register a resource written by hand, with its content or the function that makes it.
 
         Args:
             resource: As it is listed. With fixed content, its ``mime_type`` and ``size`` are filled in.
             content: A function as ``resource`` takes it; or text, bytes or JSON data that never change.
+            unchecked: As of ``resource``.
 
         Raises:
             RegistrationError: As ``resource``; or it is no content.
         """
-        add: Callable[[Any, Any], Any] = (
-            self._add_template if isinstance(resource, ResourceTemplate) else self._add_resource
-        )
-        add(resource, content)
+        self._add(resource, content, unchecked)
 
     def remove_resource(self, uri: str) -> None:
         """Remove the resource, or the resource template, that was registered with that text.
@@ -337,24 +342,23 @@ class MCPServer(Handler):
     def _registry(self, noun: str, kind: ListKind) -> Registry[Any]:
         return Registry(noun, self._lock, lambda: self._changed(kind))
 
-    def _add_resource(self, item: Resource, content: Any) -> Completable[Any, Any]:
+    def _add(
+        self, item: Resource | ResourceTemplate, content: Any, unchecked: Collection[str]
+    ) -> ResourceEntry | TemplateEntry:
+        if isinstance(item, ResourceTemplate):
+            template = template_entry(item, content, unchecked)
+            self._templates.add(item.uri_template, template)
+            return template
         entry = resource_entry(item, content)
         self._resources.add(item.uri, entry)
-        return self._completable(content, entry)
-
-    def _add_template(self, item: ResourceTemplate, function: Callable[..., Any]) -> Completable[Any, Any]:
-        entry = template_entry(item, function)
-        self._templates.add(item.uri_template, entry)
-        return self._completable(function, entry)
+        return entry
 
     def _add_prompt(self, function: Callable[..., Any], options: dict[str, Any]) -> Completable[Any, Any]:
         entry = prompt_entry(function, **options)
         self._prompts.add(entry.item.name, entry)
         return self._completable(function, entry)
 
-    def _completable(
-        self, function: Any, entry: ResourceEntry | TemplateEntry | PromptEntry
-    ) -> Completable[Any, Any]:
+    def _completable(self, function: Any, entry: ResourceEntry | TemplateEntry | PromptEntry) -> Completable[Any, Any]:
         def add(argument: str, completer: Callable[..., Any]) -> None:
             with self._lock:
                 entry.completers.add(argument, completer)

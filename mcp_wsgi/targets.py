@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import operator
 import os
 import sys
+import sysconfig
 import traceback
 from pathlib import Path
 from types import ModuleType
@@ -23,7 +25,7 @@ __all__ = ["DEFAULT_NAMES", "TargetError", "file_of", "load"]
 #: The names that are looked for, in this order, when ``TARGET`` gives none.
 DEFAULT_NAMES = ("mcp", "server", "application", "app")
 
-_PACKAGE = str(Path(__file__).parent)
+_FOREIGN = ("<frozen ", str(Path(__file__).parent) + os.sep, sysconfig.get_path("stdlib") + os.sep)
 _SHOWN_FRAMES = 4
 
 
@@ -39,7 +41,7 @@ class _Place(msgspec.Struct, frozen=True):
 
     @property
     def is_file(self) -> bool:
-        return self.module.endswith(".py") or os.sep in self.module
+        return self.module.endswith(".py") or "/" in self.module or os.sep in self.module
 
 
 def load(target: str) -> Handler | WSGIApplication:
@@ -121,6 +123,8 @@ def _import_file(path: Path) -> ModuleType:
 
 def _import_module(name: str) -> ModuleType:
     _look_first_in(Path.cwd())
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise TargetError(f"{name!r} is neither a Python file nor the name of a module")
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -128,10 +132,6 @@ def _import_module(name: str) -> ModuleType:
         if error.name is not None and f"{name}.".startswith(f"{error.name}."):
             raise TargetError(f"there is no module {error.name} in {Path.cwd()} or on the Python path") from error
         raise
-    except (TypeError, ValueError) as error:
-        if error.__traceback__ is not None and error.__traceback__.tb_next is None:
-            raise
-        raise TargetError(f"{name!r} is no module name: {error}") from error
 
 
 def _look_first_in(folder: Path) -> None:
@@ -148,19 +148,17 @@ def _outline(error: BaseException) -> str:
 
 
 def _is_foreign(filename: str) -> bool:
-    return filename.startswith(("<frozen ", _PACKAGE)) or "site-packages" in filename or "importlib" in filename
+    return filename.startswith(_FOREIGN) or f"{os.sep}site-packages{os.sep}" in filename
 
 
 # --- finding --------------------------------------------------------------------------------------
 
 
 def _named(module: ModuleType, place: _Place) -> Any:
-    found: Any = module
-    for step in str(place.attribute).split("."):
-        try:
-            found = getattr(found, step)
-        except AttributeError:
-            raise TargetError(f"{place.module} has no {place.attribute!r}; {_candidates(module)}") from None
+    try:
+        found = operator.attrgetter(str(place.attribute))(module)
+    except AttributeError:
+        raise TargetError(f"{place.module} has no {place.attribute!r}; {_candidates(module)}") from None
     if not _fits(found):
         raise TargetError(
             f"{place.module}:{place.attribute} is {_described(found)}, not an MCPServer, a Handler or a "

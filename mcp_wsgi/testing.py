@@ -15,7 +15,7 @@ import itertools
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -46,6 +46,9 @@ from mcp_wsgi.revisions import (
     Revision,
 )
 from mcp_wsgi.wsgi.app import MCPApp
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = [
     "Client",
@@ -125,10 +128,11 @@ class Client:
         self.session_id: str | None = None
         self._transport = _transport(target, path, environ, principal, options)
         self._ids = itertools.count(1)
+        self._tokens = itertools.count(1)
         self._opened = False
         self._header_parameters: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {}
 
-    def __enter__(self) -> Client:
+    def __enter__(self) -> Self:
         self._open()
         return self
 
@@ -305,7 +309,7 @@ class Client:
             value: What is typed so far.
             context: Arguments already resolved; default: none.
         """
-        params = {"ref": _reference(ref), "argument": {"name": argument, "value": value}}
+        params: dict[str, Any] = {"ref": _reference(ref), "argument": {"name": argument, "value": value}}
         if context is not None:
             params["context"] = {"arguments": dict(context)}
         return self._request(CompletionReply, "completion/complete", params)
@@ -340,7 +344,7 @@ class Client:
         meta: Mapping[str, Any] | None = None,
     ) -> R:
         if progress is not None and progress_token is None:
-            progress_token = f"progress-{next(self._ids)}"
+            progress_token = f"progress-{next(self._tokens)}"
         notifications = []
         with self.stream(method, params, progress_token=progress_token, log_level=log_level, meta=meta) as stream:
             for message in stream:
@@ -491,7 +495,7 @@ class Stream:
         self._messages = self._read()
         self._response: Message | None = None
 
-    def __enter__(self) -> Stream:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -627,7 +631,7 @@ def _revision(revision: str | Revision | None) -> Revision:
 
 
 def _transport(
-    target: Handler | WSGIApplication | Transport,
+    target: Any,
     path: str,
     environ: Mapping[str, Any] | None,
     principal: Any,

@@ -25,6 +25,7 @@ REFUSALS = [
     (errors.InvalidRequest(), 400, -32600),
     (errors.MethodNotFound("x"), 404, -32601),
     (errors.InvalidParams(), 200, -32602),
+    (errors.InvalidEnvelope(), 400, -32602),
     (errors.InternalError(), 200, -32603),
     (errors.UnknownTool("x"), 200, -32602),
     (errors.UnknownPrompt("x"), 200, -32602),

@@ -1,0 +1,1 @@
+"""Small servers, each started by one command."""

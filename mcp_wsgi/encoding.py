@@ -1,0 +1,159 @@
+"""Any structured value as JSON builtins: dict, list, str, int, float, bool and None, nothing else.
+
+What leaves here can be encoded by any JSON encoder and read by any client: numbers are finite, text
+is valid Unicode, names of properties are text. The result shares no container with the value, so an
+application may go on changing what it returned.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import sys
+from collections.abc import Mapping, Sequence, Set
+from math import isfinite
+from typing import Any
+
+import msgspec
+
+from mcp_wsgi.problems import Steps, quote, render_path, shorten
+
+__all__ = ["OutputError", "to_json"]
+
+
+class OutputError(Exception):
+    """What a callback returned cannot be sent, or is not what it promised; the text is for developers."""
+
+
+class _Unfit(Exception):
+    """No JSON can say this; ``steps`` grows on the way out."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        self.steps: Steps = ()
+
+
+def to_json(value: Any) -> Any:
+    """Turn a value into JSON builtins.
+
+    Args:
+        value: JSON builtins; dataclass, NamedTuple, attrs, msgspec or pydantic instances; enum
+            members (their values), date, time, datetime, timedelta (ISO 8601), ``Decimal``, ``UUID``,
+            paths and IP addresses (text), bytes (base64), sets, and containers of all these.
+
+    Raises:
+        OutputError: JSON cannot say it: NaN, infinity, a name that is no text, half a surrogate
+            pair, a value that contains itself, or another type.
+
+    Source: RFC 8259; RFC 4648, section 4.
+    """
+    try:
+        return _clean(value)
+    except _Unfit as error:
+        path = render_path(error.steps)
+        raise OutputError(f"{path}: {error.reason}" if path else error.reason) from None
+    except RecursionError:
+        raise OutputError("the value contains itself, or is nested too deeply") from None
+
+
+_SAFE = frozenset({int, bool, type(None)})
+_JUST_TEXT = {str}
+
+
+def _clean(value: Any) -> Any:
+    kind = type(value)
+    if kind is str:
+        return value if value.isascii() else _unicode(value)
+    if kind in _SAFE:
+        return value
+    if kind is dict:
+        return _object(value)
+    if kind is list or kind is tuple:
+        return _array(value)
+    if kind is float:
+        if not isfinite(value):
+            raise _Unfit(f"{value} is no JSON number; return None, or a finite number")
+        return value
+    return _clean(_convert(value))
+
+
+def _unicode(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise _Unfit("the text holds half a surrogate pair, which UTF-8 cannot say") from None
+    return text
+
+
+def _object(value: dict[Any, Any]) -> dict[str, Any]:
+    if set(map(type, value)) != _JUST_TEXT and value:
+        value = _with_text_keys(value)
+    found = {}
+    for name, item in value.items():
+        kind = type(item)
+        if not name.isascii():
+            _unicode(name)
+        if kind in _SAFE or (kind is str and item.isascii()):
+            found[name] = item
+            continue
+        try:
+            found[name] = _clean(item)
+        except _Unfit as error:
+            error.steps = (name, *error.steps)
+            raise
+    return found
+
+
+def _array(value: Sequence[Any]) -> list[Any]:
+    kinds = set(map(type, value))
+    if kinds <= _SAFE or (kinds == _JUST_TEXT and all(map(str.isascii, value))):
+        return list(value)
+    found = []
+    for number, item in enumerate(value):
+        try:
+            found.append(_clean(item))
+        except _Unfit as error:
+            error.steps = (number, *error.steps)
+            raise
+    return found
+
+
+def _with_text_keys(value: dict[Any, Any]) -> dict[str, Any]:
+    """The same with enum members, UUIDs and dates as names turned into text."""
+    converted: dict[Any, Any] = _convert(value)
+    for name in converted:
+        if type(name) is not str:
+            raise _Unfit(f"{shorten(repr(name))} is no text, as the names in a JSON object must be")
+    return converted
+
+
+def _convert(value: Any) -> Any:
+    try:
+        # Before msgspec sees it: a pydantic dataclass is a dataclass too, with rules of its own.
+        if hasattr(type(value), "__pydantic_serializer__"):
+            return _encode(value)
+        return msgspec.to_builtins(value, enc_hook=_encode)
+    except (TypeError, ValueError) as error:
+        raise _Unfit(shorten(str(error))) from error
+
+
+def _encode(value: Any) -> Any:
+    """Turn what msgspec does not know into something it knows.
+
+    Raises:
+        TypeError: There is nothing to turn it into.
+    """
+    for base in (str, int, float):
+        if isinstance(value, base):
+            return base.__new__(base, value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, (Sequence, Set)):
+        return list(value)
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, (ipaddress.IPv4Address, ipaddress.IPv6Address)):
+        return str(value)
+    if type(value).__module__.partition(".")[0] == "pydantic" or hasattr(type(value), "__pydantic_serializer__"):
+        return sys.modules["pydantic_core"].to_jsonable_python(value, by_alias=True)
+    raise TypeError(f"a {type(value).__name__} cannot be sent: return text, content blocks or structured data")

@@ -1,0 +1,1 @@
+"""Runs the official MCP conformance suite against ``examples/everything.py``; see ``__main__.py``."""

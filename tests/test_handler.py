@@ -1,0 +1,306 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mcp_wsgi.context import Call, Context
+from mcp_wsgi.errors import RegistrationError, ResourceNotFound, UnknownPrompt, UnknownTool
+from mcp_wsgi.handler import (
+    CompletionArgument,
+    Handler,
+    Icon,
+    InitParams,
+    Prompt,
+    PromptArgument,
+    PromptRef,
+    Resource,
+    ResourceTemplate,
+    ServerInfo,
+    Tool,
+    overridden_features,
+)
+from mcp_wsgi.revisions import REVISIONS
+from mcp_wsgi.schema import Arguments, Output
+
+OLDEST, JUNE, NOVEMBER, MODERN = (REVISIONS[n] for n in ("2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"))
+
+ICON = Icon("https://shop.example/icon.png", mime_type="image/png", sizes=["48x48", "any"], theme="dark")
+ICON_WIRE = {
+    "src": "https://shop.example/icon.png",
+    "mimeType": "image/png",
+    "sizes": ["48x48", "any"],
+    "theme": "dark",
+}
+EMPTY_SCHEMA = {"type": "object", "additionalProperties": False}
+META = {"shop.example/rank": 1}
+
+
+class Silent:
+    cancelled = False
+
+    def emit(self, message: bytes) -> None: ...
+
+    def allow_progress(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def ctx() -> Context:
+    return Context(Call("tools/list", {}, 1, MODERN), Silent())
+
+
+def test_a_bare_handler_offers_nothing(ctx: Context) -> None:
+    handler = Handler()
+    assert handler.features() == frozenset()
+    assert [*handler.tools(ctx), *handler.resources(ctx), *handler.resource_templates(ctx), *handler.prompts(ctx)] == []
+    assert handler.find_tool("x", ctx) is handler.find_prompt("x", ctx) is None
+    assert [*handler.complete(PromptRef("x"), CompletionArgument("a", ""), {}, ctx), *handler.channels(ctx)] == []
+    assert handler.init(InitParams(MODERN, {}, {})) == {}
+    assert handler.catalogue("tools") is None
+    handler.terminate("expired", ctx)
+
+
+def test_a_bare_handler_knows_no_names(ctx: Context) -> None:
+    with pytest.raises(UnknownTool, match="add"):
+        Handler().handle_tool("add", {}, ctx)
+    with pytest.raises(UnknownPrompt, match="ask"):
+        Handler().get_prompt("ask", {}, ctx)
+    with pytest.raises(ResourceNotFound) as caught:
+        Handler().read_resource("notes://1", ctx)
+    assert caught.value.data == {"uri": "notes://1"}
+
+
+def test_every_session_begins_with_a_state_of_its_own() -> None:
+    params = InitParams(MODERN, {}, {})
+    assert Handler().init(params) is not Handler().init(params)
+
+
+@pytest.mark.parametrize(
+    ("method", "feature"),
+    [
+        ("tools", "tools"),
+        ("handle_tool", "tools"),
+        ("resources", "resources"),
+        ("read_resource", "resources"),
+        ("resource_templates", "resources"),
+        ("prompts", "prompts"),
+        ("get_prompt", "prompts"),
+        ("complete", "completions"),
+    ],
+)
+def test_a_feature_is_what_a_subclass_overrides(method: str, feature: str) -> None:
+    """T25-LIFE-07, S26-VER-04."""
+    subclass: type[Handler] = type("Own", (Handler,), {method: lambda self, *args: ()})
+    assert subclass().features() == {feature}
+    assert type("Grandchild", (subclass,), {})().features() == {feature}
+    assert overridden_features(subclass, subclass) == frozenset()
+
+
+@pytest.mark.parametrize("method", ["init", "channels", "terminate", "find_tool", "catalogue", "features"])
+def test_other_methods_advertise_nothing(method: str) -> None:
+    assert overridden_features(type("Own", (Handler,), {method: lambda self, *args: ()}), Handler) == frozenset()
+
+
+def test_tools_and_prompts_are_found_in_their_lists(ctx: Context) -> None:
+    class Shop(Handler):
+        def tools(self, ctx: Context) -> list[Tool]:
+            return [first, second]
+
+        def prompts(self, ctx: Context) -> list[Prompt]:
+            return [ask]
+
+    first, second, ask = Tool(name="first"), Tool(name="second"), Prompt(name="ask")
+    assert Shop().find_tool("second", ctx) is second
+    assert Shop().find_tool("third", ctx) is None
+    assert Shop().find_prompt("ask", ctx) is ask
+
+
+# --- how the values are written -------------------------------------------------------------------
+
+
+def full_tool() -> Tool:
+    return Tool(
+        name="add",
+        title="Add",
+        description="Adds.",
+        annotations={"readOnlyHint": True},
+        icons=[ICON],
+        meta=META,
+        output_schema={"type": "object", "properties": {"sum": {"type": "integer"}}},
+    )
+
+
+@pytest.mark.parametrize(
+    ("revision", "more"),
+    [
+        (OLDEST, set()),
+        (JUNE, {"title", "_meta", "outputSchema"}),
+        (NOVEMBER, {"title", "_meta", "outputSchema", "icons"}),
+        (MODERN, {"title", "_meta", "outputSchema", "icons"}),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_a_tool_has_the_fields_of_the_revision(revision: Any, more: set[str]) -> None:
+    """DUAL-10."""
+    wire = full_tool().wire(revision)
+    assert wire.keys() == {"name", "description", "inputSchema", "annotations"} | more
+    assert wire["annotations"] == {"readOnlyHint": True}
+    assert wire.get("icons", [ICON_WIRE]) == [ICON_WIRE]
+    assert wire.get("_meta", META) == META
+
+
+def test_a_tool_that_takes_nothing_says_so() -> None:
+    """S26-TOOL-05."""
+    assert Tool(name="ping").wire(MODERN) == {"name": "ping", "inputSchema": EMPTY_SCHEMA}
+
+
+def test_hand_written_schemas_pass_through_unstripped() -> None:
+    """S26-TOOL-06."""
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$defs": {"n": {"$anchor": "n", "type": "integer"}},
+        "type": "object",
+        "properties": {"n": {"$ref": "#/$defs/n"}},
+        "if": {"required": ["n"]},
+        "then": {"properties": {"n": {"minimum": 1}}},
+    }
+    assert Tool(name="t", input_schema=schema).wire(NOVEMBER)["inputSchema"] == schema
+
+
+def test_a_schema_that_is_no_object_is_shown_in_the_modern_era_only() -> None:
+    """T25-TOOL-03, T25-TOOL-06."""
+    tool = Tool(name="t", output_schema={"type": "array", "items": {"type": "integer"}})
+    assert tool.wire(MODERN)["outputSchema"]["type"] == "array"
+    assert [row.name for row in (OLDEST, JUNE, NOVEMBER) if "outputSchema" in tool.wire(row)] == []
+
+
+def test_a_tool_checks_with_what_it_lists() -> None:
+    tool = Tool(name="t", input_schema={"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]})
+    assert tool.arguments.bind({"n": 1}) == {"n": 1}
+    assert tool.input_schema == tool.arguments.schema
+    assert tool.output is tool.output_schema is None
+
+
+def test_a_tool_keeps_the_checks_it_is_given() -> None:
+    arguments = Arguments.from_schema({"type": "object"}, owner="t")
+    output = Output.from_schema({"type": "object"}, owner="t")
+    tool = Tool(name="t", arguments=arguments, output=output)
+    assert tool.arguments is arguments and tool.input_schema == arguments.schema
+    assert tool.output is output and tool.output_schema == output.schema
+
+
+@pytest.mark.parametrize(
+    ("revision", "expected"),
+    [
+        (OLDEST, {"name": "shop", "version": "2"}),
+        (JUNE, {"name": "shop", "version": "2", "title": "Shop"}),
+        (
+            MODERN,
+            {
+                "name": "shop",
+                "version": "2",
+                "title": "Shop",
+                "description": "Sells.",
+                "websiteUrl": "https://shop.example",
+                "icons": [ICON_WIRE],
+            },
+        ),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_server_info_has_the_fields_of_the_revision(revision: Any, expected: dict[str, Any]) -> None:
+    """DUAL-10, T25-ICON-01."""
+    info = ServerInfo("shop", "2", "Shop", "Sells.", "https://shop.example", [ICON])
+    assert info.wire(revision) == expected
+
+
+def test_a_resource_has_the_fields_of_the_revision() -> None:
+    """DUAL-10, S26-RES-08."""
+    annotations = {"audience": ["user"], "priority": 0, "lastModified": "2025-01-12T15:00:58Z"}
+    resource = Resource(
+        uri="notes://1", name="one", title="One", size=0, annotations=annotations, icons=[ICON], meta=META
+    )
+    oldest = {"uri": "notes://1", "name": "one", "size": 0, "annotations": {"audience": ["user"], "priority": 0}}
+    june = {**oldest, "title": "One", "annotations": annotations, "_meta": META}
+    assert resource.wire(OLDEST) == oldest
+    assert resource.wire(JUNE) == june
+    assert resource.wire(MODERN) == {**june, "icons": [ICON_WIRE]}
+
+
+def test_annotations_that_a_revision_lacks_altogether_are_left_out() -> None:
+    resource = Resource(uri="a:b", name="b", annotations={"lastModified": "2025-01-12"})
+    assert resource.wire(OLDEST) == {"uri": "a:b", "name": "b"}
+
+
+def test_a_template_has_the_fields_of_the_revision() -> None:
+    """DUAL-10, S26-RES-07."""
+    template = ResourceTemplate(
+        uri_template="notes://{id}",
+        name="note",
+        description="A note.",
+        mime_type="text/plain",
+        annotations={"priority": 1},
+        icons=[ICON],
+    )
+    legacy = {
+        "uriTemplate": "notes://{id}",
+        "name": "note",
+        "description": "A note.",
+        "mimeType": "text/plain",
+        "annotations": {"priority": 1},
+    }
+    assert template.wire(JUNE) == legacy
+    assert template.wire(MODERN) == {**legacy, "icons": [ICON_WIRE]}
+
+
+def test_a_prompt_has_the_fields_of_the_revision() -> None:
+    """DUAL-10."""
+    arguments = [PromptArgument("day", "Which day.", required=True, title="Day"), PromptArgument("mood")]
+    prompt = Prompt(name="ask", title="Ask", arguments=arguments, icons=[ICON])
+    day = {"name": "day", "description": "Which day.", "required": True}
+    assert prompt.wire(OLDEST) == {"name": "ask", "arguments": [day, {"name": "mood"}]}
+    named = {"name": "ask", "title": "Ask", "arguments": [{**day, "title": "Day"}, {"name": "mood"}]}
+    assert prompt.wire(JUNE) == named
+    assert prompt.wire(NOVEMBER) == {**named, "icons": [ICON_WIRE]}
+
+
+def test_nothing_that_is_not_set_is_written() -> None:
+    assert Icon("data:image/png;base64,AA==").wire(MODERN) == {"src": "data:image/png;base64,AA=="}
+    assert ServerInfo("x").wire(MODERN) == {"name": "x", "version": "0"}
+    assert Resource(uri="a:b", name="b").wire(MODERN) == {"uri": "a:b", "name": "b"}
+    assert ResourceTemplate(uri_template="a:{b}", name="b").wire(MODERN) == {"uriTemplate": "a:{b}", "name": "b"}
+    assert Prompt(name="p").wire(MODERN) == {"name": "p"}
+
+
+# --- what is refused where it is written ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Tool(name="no spaces"), "no spaces"),
+        (lambda: Tool(name="t", input_schema={"type": "array"}), "object"),
+        (lambda: Tool(name="t", annotations={"read_only_hint": True}), "tool t.*read_only_hint.*readOnlyHint"),
+        (lambda: Tool(name="t", annotations={"readOnlyHint": 1}), "tool t.*readOnlyHint takes a bool"),
+        (lambda: Tool(name="t", annotations={"title": None}), "title takes a str"),
+        (lambda: Tool(name="t", icons=ICON), "tool t.*list of Icon"),  # type: ignore[arg-type]
+        (lambda: Tool(name="t", icons=["x.png"]), "tool t.*list of Icon"),  # type: ignore[list-item]
+        (lambda: Tool(name="t", meta={"mcp.dev/x": 1}), "tool t.*mcp.dev/x"),
+        (lambda: Prompt(name=""), "prompt"),
+        (lambda: Prompt(name="p", meta={"a b": 1}), "prompt p.*a b"),
+        (lambda: Resource(uri="no-scheme", name="x"), "no-scheme"),
+        (lambda: Resource(uri="notes://a b", name="x"), "notes://a b"),
+        (lambda: Resource(uri="a:b", name="x", size=-1), "a:b.*-1"),
+        (lambda: Resource(uri="a:b", name="x", size=True), "a:b.*True"),
+        (lambda: Resource(uri="a:b", name="x", annotations={"priority": 2}), "a:b.*priority"),
+        (lambda: ResourceTemplate(uri_template="a:{b}", name="x", annotations={"audience": "user"}), "a:{b}.*audience"),
+        (lambda: Icon("/static/icon.png"), "/static/icon.png.*https:"),
+        (lambda: Icon("javascript:alert(1)"), "javascript"),
+        (lambda: Icon("https://x.example", sizes="48x48"), "sizes is a list"),
+        (lambda: Icon("https://x.example", theme="blue"), "theme must be"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_developers_mistake_fails_by_name(make: Any, words: str) -> None:
+    with pytest.raises(RegistrationError, match=words):
+        make()
