@@ -10,13 +10,14 @@ from __future__ import annotations
 import ipaddress
 import os
 import sys
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from math import isfinite
 from typing import Any
 
 import msgspec
 
-from mcp_wsgi.problems import Steps, quote, render_path, shorten
+from mcp_wsgi.problems import Steps, render_path, shorten
 
 __all__ = ["OutputError", "to_json"]
 
@@ -57,7 +58,7 @@ def to_json(value: Any) -> Any:
 
 
 _SAFE = frozenset({int, bool, type(None)})
-_JUST_TEXT = {str}
+_JUST_TEXT = frozenset({str})
 
 
 def _clean(value: Any) -> Any:
@@ -145,10 +146,10 @@ def _encode(value: Any) -> Any:
     """
     for base in (str, int, float):
         if isinstance(value, base):
-            return base.__new__(base, value)
+            return base(value)
     if isinstance(value, Mapping):
         return dict(value)
-    if isinstance(value, (Sequence, Set)):
+    if isinstance(value, (Sequence, AbstractSet)):
         return list(value)
     if isinstance(value, os.PathLike):
         return os.fspath(value)
@@ -156,4 +157,5 @@ def _encode(value: Any) -> Any:
         return str(value)
     if type(value).__module__.partition(".")[0] == "pydantic" or hasattr(type(value), "__pydantic_serializer__"):
         return sys.modules["pydantic_core"].to_jsonable_python(value, by_alias=True)
-    raise TypeError(f"a {type(value).__name__} cannot be sent: return text, content blocks or structured data")
+    name = type(value).__name__
+    raise TypeError(f"{name} is no type that JSON knows: return text, content blocks or structured data")

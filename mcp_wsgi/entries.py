@@ -149,7 +149,8 @@ def resource_entry(item: Resource, content: Any) -> ResourceEntry:
     function = inspect_function(content, "resource")
     if function.parameters:
         raise RegistrationError(
-            f"{function.label}: {', '.join(function.parameters)} must be a variable of the URI, as in {item.uri}/{{x}}"
+            f"{function.label}: {', '.join(function.parameters)} must come out of the URI: "
+            f"write them into {item.uri} as variables, in braces"
         )
     return ResourceEntry(item, function.label, caller(function), _nothing_to_complete(item))
 

@@ -22,6 +22,7 @@ import msgspec
 from mcp_wsgi.context import Context
 from mcp_wsgi.docstrings import innermost
 from mcp_wsgi.errors import RegistrationError, ToolError
+from mcp_wsgi.typehints import Unsupported, evaluate
 
 __all__ = ["Caller", "Completable", "Function", "caller", "inspect_function", "refuse_async", "schema_caller"]
 
@@ -137,7 +138,9 @@ def inspect_function(target: Any, kind: str) -> Function:
         raise RegistrationError(f"{label}: {' and '.join(contexts)} are all annotated Context; one is enough")
     context = contexts[0] if contexts else None
     _check_parameters(signature.parameters.values(), label)
-    parameters = {name: p for name, p in signature.parameters.items() if name != context}
+    # What a partial binds is settled, though its signature still lists it.
+    settled = {context, *(target.keywords if isinstance(target, functools.partial) else ())}
+    parameters = {name: p for name, p in signature.parameters.items() if name not in settled}
     return Function(target, label, getattr(target, "__name__", None), context, parameters, hints)
 
 
@@ -236,8 +239,8 @@ def _takes(function: Function, name: str) -> bool:
 
 def _full_name(target: Any) -> str:
     inner = innermost(target)
-    name = getattr(inner, "__qualname__", type(inner).__qualname__)
-    module = getattr(inner, "__module__", type(inner).__module__)
+    name = getattr(inner, "__qualname__", None) or type(inner).__qualname__
+    module = getattr(inner, "__module__", None) or type(inner).__module__
     code = getattr(inner, "__code__", None)
     return f"{module}.{name}" + (f" (line {code.co_firstlineno})" if code is not None else "")
 
@@ -263,10 +266,9 @@ def _hints(target: Any, signature: inspect.Signature) -> dict[str, Any]:
 
 def _resolve(annotation: Any, scope: dict[str, Any]) -> Any:
     """Evaluate an annotation; one that names something unknown stays the text that it is."""
-    holder = types.SimpleNamespace(__annotations__={"it": annotation})
     try:
-        return typing.get_type_hints(holder, scope, include_extras=True)["it"]
-    except (AttributeError, NameError, SyntaxError, TypeError):
+        return evaluate(annotation, scope)
+    except Unsupported:
         return getattr(annotation, "__forward_arg__", annotation)
 
 

@@ -381,7 +381,9 @@ class HTTPTransport(Transport):
         self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
     def open(self, method: str, fields: Fields, body: bytes | None = None) -> Answer:
-        """Send a request; raises ``OSError`` or ``HTTPException`` if the server cannot be reached or understood."""
+        """Send a request; raises ``OSError`` if the server cannot be reached or understood."""
+        from http.client import HTTPException
+
         connection = self._connection()
         given = Headers(list(fields))
         try:
@@ -392,6 +394,9 @@ class HTTPTransport(Transport):
                 connection.putheader("Content-Length", str(len(body)))
             connection.endheaders(body)
             return _HTTPAnswer(connection, connection.getresponse())
+        except HTTPException as error:
+            connection.close()
+            raise ConnectionError(f"no HTTP answer: {error!r}") from error
         except BaseException:
             connection.close()
             raise
@@ -410,7 +415,16 @@ class _HTTPAnswer(Answer):
         self.status, self.reason, self.fields = response.status, response.reason, response.getheaders()
 
     def __iter__(self) -> Iterator[bytes]:
-        return iter(lambda: self._response.read1(65536), b"")
+        from http.client import HTTPException, IncompleteRead
+
+        try:
+            while chunk := self._response.read1(65536):
+                yield chunk
+            # Of a body with a Content-Length that breaks off, read1 says nothing.
+            if self._response.length:
+                raise IncompleteRead(b"", self._response.length)
+        except HTTPException as error:
+            raise ConnectionError(f"the HTTP answer breaks off: {error!r}") from error
 
     def close(self) -> None:
         self._response.close()

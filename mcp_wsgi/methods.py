@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from mcp_wsgi.content import (
-    ContentError,
     prompt_result,
     prompt_result_wire,
     resource_contents,
@@ -38,6 +37,7 @@ from mcp_wsgi.errors import (
 from mcp_wsgi.handler import (
     Completion,
     CompletionArgument,
+    Feature,
     Handler,
     InitParams,
     PromptRef,
@@ -45,15 +45,30 @@ from mcp_wsgi.handler import (
 )
 from mcp_wsgi.jsonrpc import encode
 from mcp_wsgi.revisions import LEGACY, META_SERVER_INFO, MODERN, SUPPORTED, Revision
-from mcp_wsgi.schema import ArgumentErrors, OutputError, to_json
+from mcp_wsgi.schema import ArgumentErrors, to_json
 from mcp_wsgi.sealing import Cursors
+from mcp_wsgi.uris import is_uri
 
-__all__ = ["COMPLETION_LIMIT", "METHODS", "Dispatcher", "Method"]
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
+__all__ = ["COMPLETION_LIMIT", "METHODS", "Dispatcher", "Method", "is_for_client"]
 
 log = logging.getLogger("mcp_wsgi")
 
 #: Most values of one completion. Source: server/utilities/completion, "Completion Results".
 COMPLETION_LIMIT = 100
+
+
+# Codes of the protocol. Source: basic/index, "Error Codes".
+_NOT_FOUND = -32002
+_MCP_CODES = range(-32099, -32019)
+_ASSIGNED = frozenset({-32020, -32021, -32022})
+
+
+def is_for_client(error: BaseException) -> TypeIs[MCPError]:
+    """Whether an exception is an answer to the client, and not a failure of the application."""
+    return isinstance(error, MCPError) and not isinstance(error, ConfigurationError)
 
 
 class Method(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,44 +134,59 @@ class Dispatcher:
 
         Raises:
             MethodNotFound: Unknown, not of this revision, or behind a capability not advertised.
+            InternalError: The handler failed to say what it offers.
         """
         method = METHODS.get(name)
         if method is None or revision.name not in method.revisions:
             raise MethodNotFound(name)
-        if method.feature is not None and method.feature not in self.handler.features():
+        if method.feature is not None and method.feature not in self._features():
             raise MethodNotFound(name)
         return method
 
+    def _features(self) -> frozenset[Feature]:
+        try:
+            return self.handler.features()
+        except (Exception, SystemExit) as error:
+            log.exception("features failed")
+            raise InternalError from error
+
     def ready(self, method: Method, call: Call) -> bytes | None:
-        """The result, if it is at hand without running application code."""
-        if method.list_kind is not None:
-            return self._kept_page(method, call)
-        return None if method.callback else method.run(self, call, Context(call, _DEAF))
+        """The result, if it is at hand without a worker.
+
+        Raises:
+            MCPError: The call failed.
+        """
+        try:
+            if method.list_kind is not None:
+                return self._kept_page(method, call)
+            return None if method.callback else method.run(self, call, Context(call, _DEAF))
+        except (Exception, SystemExit) as error:
+            if is_for_client(error):
+                raise
+            raise self.crash(call, error) from error
 
     def run(self, method: Method, call: Call, ctx: Context) -> bytes:
         """Make the result of a call that runs application code.
 
         Raises:
-            MCPError: The call failed in a way that the protocol has words for.
+            MCPError: The call failed.
             Cancelled: It was cancelled.
         """
         enter(ctx)
         try:
-            if self._has_init:
+            if self._has_init and method.callback:
                 ctx.state = self.initial_state(call)
-            return method.run(self, call, ctx)
-        except MCPError as error:
-            if isinstance(error, ConfigurationError):
-                raise self.crash(call, error) from error
-            raise
+            result = method.run(self, call, ctx)
+            ctx.flush()
         except (Exception, SystemExit) as error:
+            if is_for_client(error):
+                raise
             raise self.crash(call, error) from error
+        return result
 
     def initial_state(self, call: Call) -> dict[str, Any]:
         """What ``Handler.init`` makes for this call."""
-        state = self.handler.init(
-            InitParams(call.revision, call.client.info, call.client.capabilities, call.principal)
-        )
+        state = self.handler.init(InitParams(call.revision, call.client.info, call.client.capabilities, call.principal))
         if not isinstance(state, dict):
             raise TypeError(f"init must return a dict, not {type(state).__name__}")
         return state
@@ -178,8 +208,14 @@ class Dispatcher:
         return result
 
     def error_code(self, error: MCPError, revision: Revision) -> int:
-        """The code of an error in a revision: one of them has changed over time."""
-        return revision.not_found_code if isinstance(error, ResourceNotFound) else error.code
+        """The code of an error in a revision: one has changed over time, others must not be sent."""
+        code = error.code
+        if code == _NOT_FOUND or isinstance(error, ResourceNotFound):
+            return revision.not_found_code
+        if code in _MCP_CODES and revision.modern and code not in _ASSIGNED:
+            log.error("the error code %d is reserved for MCP: %s", code, error)
+            return InternalError.code
+        return code
 
     def crash(self, call: Call, error: BaseException) -> InternalError:
         """Log an unexpected failure and make what the client is told of it."""
@@ -188,9 +224,12 @@ class Dispatcher:
 
     def failure_text(self, what: str, call: Call, error: BaseException) -> str:
         """The client's words for an unexpected failure: the exception's own only if that was opted for."""
-        if self.expose_errors:
+        if not self.expose_errors:
+            return f"{what} (request id {call.id})"
+        try:
             return f"{what}: {type(error).__name__}: {error}"
-        return f"{what} (request id {call.id})"
+        except Exception:  # an exception's own __str__ may fail, too
+            return f"{what}: {type(error).__name__}"
 
     # --- lists ------------------------------------------------------------------------------------
 
@@ -332,20 +371,13 @@ def _call_tool(dispatcher: Dispatcher, call: Call, ctx: Context) -> bytes:
         value = handler.handle_tool(name, tool.arguments.bind(arguments), ctx)
         result = tool_result(value, to_json=to_json, structured=None if output is None else output.dump)
         wire = tool_result_wire(result, call.revision)
-        encoded = encode(dispatcher.envelope(_TOOLS_CALL, call.revision, wire))
+        return encode(dispatcher.envelope(_TOOLS_CALL, call.revision, wire))
     except (ArgumentErrors, ToolError) as problem:
-        encoded = _tool_failure(dispatcher, call, str(problem) or f"Tool {name} failed")
-    except MCPError as error:
-        if isinstance(error, ConfigurationError):
-            encoded = _tool_crash(dispatcher, call, name, error)
-        else:
-            raise
-    except (OutputError, ContentError) as problem:
-        encoded = _tool_crash(dispatcher, call, name, problem)
+        return _tool_failure(dispatcher, call, str(problem) or f"Tool {name} failed")
     except (Exception, SystemExit) as error:
-        encoded = _tool_crash(dispatcher, call, name, error)
-    ctx.flush()
-    return encoded
+        if is_for_client(error):
+            raise
+        return _tool_crash(dispatcher, call, name, error)
 
 
 def _tool_crash(dispatcher: Dispatcher, call: Call, name: str, error: BaseException) -> bytes:
@@ -361,10 +393,11 @@ def _tool_failure(dispatcher: Dispatcher, call: Call, text: str) -> bytes:
 
 def _read_resource(dispatcher: Dispatcher, call: Call, ctx: Context) -> bytes:
     uri = _text(call.params, "uri")
+    if not is_uri(uri):
+        raise ResourceNotFound(uri)
     value = dispatcher.handler.read_resource(uri, ctx)
     contents = resource_contents(value, uri=uri, to_json=to_json)
     result = resource_contents_wire(contents, call.revision)
-    ctx.flush()
     return encode(dispatcher.envelope(METHODS[call.method], call.revision, result))
 
 
@@ -383,7 +416,6 @@ def _get_prompt(dispatcher: Dispatcher, call: Call, ctx: Context) -> bytes:
         raise MissingArgument(missing)
     result = prompt_result(handler.get_prompt(name, arguments, ctx))
     wire = prompt_result_wire(result, call.revision)
-    ctx.flush()
     return encode(dispatcher.envelope(METHODS[call.method], call.revision, wire))
 
 
@@ -397,11 +429,7 @@ def _complete(dispatcher: Dispatcher, call: Call, ctx: Context) -> bytes:
         if not all(type(value) is str for value in context.values()):
             raise InvalidParams('Invalid params: "context.arguments" must map names to strings')
     found = dispatcher.handler.complete(ref, wanted, context, ctx)
-    completion = found if isinstance(found, Completion) else Completion(tuple(found))
-    if not all(isinstance(value, str) for value in completion.values):
-        raise TypeError("complete must return strings")
-    ctx.flush()
-    result = {"completion": _completion_wire(completion)}
+    result = {"completion": _completion_wire(found)}
     return encode(dispatcher.envelope(METHODS[call.method], call.revision, result))
 
 
@@ -414,11 +442,19 @@ def _reference(ref: Mapping[str, Any]) -> PromptRef | ResourceRef:
     raise InvalidParams('Invalid params: "ref.type" must be "ref/prompt" or "ref/resource"')
 
 
-def _completion_wire(completion: Completion) -> dict[str, Any]:
-    values = list(completion.values)
-    total = len(values) if completion.total is None else completion.total
-    more = total > len(values[:COMPLETION_LIMIT]) if completion.has_more is None else completion.has_more
-    return {"values": values[:COMPLETION_LIMIT], "total": total, "hasMore": more or len(values) > COMPLETION_LIMIT}
+def _completion_wire(found: Completion | Iterable[str]) -> dict[str, Any]:
+    completion = found if isinstance(found, Completion) else None
+    given = found if completion is None else completion.values
+    values = list(given)
+    # A text is a sequence of texts, but never meant as one.
+    if isinstance(given, str) or not all(isinstance(value, str) for value in values):
+        raise TypeError("complete must return a list of texts")
+    total = len(values) if completion is None or completion.total is None else completion.total
+    if type(total) is not int or total < 0:
+        raise TypeError(f"the total of a completion is a count, not {total!r}")
+    sent = values[:COMPLETION_LIMIT]
+    more = total > len(sent) if completion is None or completion.has_more is None else completion.has_more
+    return {"values": sent, "total": total, "hasMore": bool(more) or len(values) > len(sent)}
 
 
 def _text(params: Mapping[str, Any], name: str) -> str:
@@ -451,15 +487,11 @@ METHODS: Mapping[str, Method] = {
     "logging/setLevel": Method(run=_set_level, revisions=_LEGACY, callback=False),
     "tools/list": Method(run=_list, revisions=_BOTH, feature="tools", cacheable=True, list_kind="tools"),
     "tools/call": _TOOLS_CALL,
-    "resources/list": Method(
-        run=_list, revisions=_BOTH, feature="resources", cacheable=True, list_kind="resources"
-    ),
+    "resources/list": Method(run=_list, revisions=_BOTH, feature="resources", cacheable=True, list_kind="resources"),
     "resources/templates/list": Method(
         run=_list, revisions=_BOTH, feature="resources", cacheable=True, list_kind="resource_templates"
     ),
-    "resources/read": Method(
-        run=_read_resource, revisions=_BOTH, feature="resources", cacheable=True, named_by="uri"
-    ),
+    "resources/read": Method(run=_read_resource, revisions=_BOTH, feature="resources", cacheable=True, named_by="uri"),
     "prompts/list": Method(run=_list, revisions=_BOTH, feature="prompts", cacheable=True, list_kind="prompts"),
     "prompts/get": Method(run=_get_prompt, revisions=_BOTH, feature="prompts", named_by="name"),
     "completion/complete": Method(run=_complete, revisions=_BOTH, feature="completions"),

@@ -239,8 +239,8 @@ class Listing(msgspec.Struct, frozen=True):
         raise KeyError(name)
 
 
-def _identities(item: Mapping[str, Any]) -> tuple[Any, ...]:
-    return item.get("name"), item.get("uri"), item.get("uriTemplate")
+def _identities(item: Mapping[str, Any]) -> list[Any]:
+    return [item[field] for field in ("name", "uri", "uriTemplate") if field in item]
 
 
 def _joined(blocks: Iterable[Mapping[str, Any]]) -> str:

@@ -187,19 +187,19 @@ class Client:
 
     def list_tools(self) -> Listing:
         """All tools, on however many pages."""
-        return self._list("tools")
+        return self.listing("tools")
 
     def list_resources(self) -> Listing:
         """All resources, on however many pages."""
-        return self._list("resources")
+        return self.listing("resources")
 
     def list_resource_templates(self) -> Listing:
         """All resource templates, on however many pages."""
-        return self._list("resource_templates")
+        return self.listing("resource_templates")
 
     def list_prompts(self) -> Listing:
         """All prompts, on however many pages."""
-        return self._list("prompts")
+        return self.listing("prompts")
 
     def page(self, kind: ListKind, cursor: str | None = None) -> Listing:
         """One page of a list.
@@ -216,7 +216,12 @@ class Client:
             )
         return Listing(tuple(raw[field]), raw.get("nextCursor"))
 
-    def _list(self, kind: ListKind) -> Listing:
+    def listing(self, kind: ListKind) -> Listing:
+        """All of a list, on however many pages.
+
+        Raises:
+            ProtocolError: Among others if a page names an earlier one as its next.
+        """
         pages = [self.page(kind)]
         seen: set[str] = set()
         while (cursor := pages[-1].next_cursor) is not None:

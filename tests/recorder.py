@@ -295,8 +295,6 @@ class _Judge:
             # One error for a whole batch has no id to carry.
             self._pending.clear()
         self._response(answer)
-        if self._pending:
-            self._fail("the answer is to another request")
 
     def _batch(self, answers: list[object]) -> None:
         if self._revisions != (_DEFAULT_LEGACY,) or not isinstance(self._exchange.body, list):

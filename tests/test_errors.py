@@ -82,7 +82,8 @@ def test_every_concrete_error_is_in_the_table() -> None:
 def test_message_is_one_concise_sentence(error: MCPError) -> None:
     """S26-BASE-07."""
     assert error.message == str(error) == error.args[0]
-    assert error.message and "\n" not in error.message and len(error.message) < 120
+    assert 0 < len(error.message) < 120
+    assert "\n" not in error.message
 
 
 @pytest.mark.parametrize("error", [row[0] for row in REFUSALS], ids=lambda error: type(error).__name__)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mcp_wsgi.context import Call, Context
+from mcp_wsgi.context import Context
 from mcp_wsgi.errors import RegistrationError, ResourceNotFound, UnknownPrompt, UnknownTool
 from mcp_wsgi.handler import (
     CompletionArgument,
@@ -22,6 +22,7 @@ from mcp_wsgi.handler import (
 )
 from mcp_wsgi.revisions import REVISIONS
 from mcp_wsgi.schema import Arguments, Output
+from tests.contexts import context
 
 OLDEST, JUNE, NOVEMBER, MODERN = (REVISIONS[n] for n in ("2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"))
 
@@ -36,26 +37,18 @@ EMPTY_SCHEMA = {"type": "object", "additionalProperties": False}
 META = {"shop.example/rank": 1}
 
 
-class Silent:
-    cancelled = False
-
-    def emit(self, message: bytes) -> None: ...
-
-    def allow_progress(self) -> bool:
-        return True
-
-
 @pytest.fixture
 def ctx() -> Context:
-    return Context(Call("tools/list", {}, 1, MODERN), Silent())
+    return context("tools/list")
 
 
 def test_a_bare_handler_offers_nothing(ctx: Context) -> None:
     handler = Handler()
     assert handler.features() == frozenset()
     assert [*handler.tools(ctx), *handler.resources(ctx), *handler.resource_templates(ctx), *handler.prompts(ctx)] == []
-    assert handler.find_tool("x", ctx) is handler.find_prompt("x", ctx) is None
-    assert [*handler.complete(PromptRef("x"), CompletionArgument("a", ""), {}, ctx), *handler.channels(ctx)] == []
+    assert (handler.find_tool("x", ctx), handler.find_prompt("x", ctx)) == (None, None)
+    assert handler.complete(PromptRef("x"), CompletionArgument("a", ""), {}, ctx) == ()
+    assert list(handler.channels(ctx)) == []
     assert handler.init(InitParams(MODERN, {}, {})) == {}
     assert handler.catalogue("tools") is None
     handler.terminate("expired", ctx)
@@ -179,15 +172,15 @@ def test_a_tool_checks_with_what_it_lists() -> None:
     tool = Tool(name="t", input_schema={"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]})
     assert tool.arguments.bind({"n": 1}) == {"n": 1}
     assert tool.input_schema == tool.arguments.schema
-    assert tool.output is tool.output_schema is None
+    assert (tool.output, tool.output_schema) == (None, None)
 
 
 def test_a_tool_keeps_the_checks_it_is_given() -> None:
     arguments = Arguments.from_schema({"type": "object"}, owner="t")
     output = Output.from_schema({"type": "object"}, owner="t")
     tool = Tool(name="t", arguments=arguments, output=output)
-    assert tool.arguments is arguments and tool.input_schema == arguments.schema
-    assert tool.output is output and tool.output_schema == output.schema
+    assert (tool.arguments, tool.output) == (arguments, output)
+    assert (tool.input_schema, tool.output_schema) == (arguments.schema, output.schema)
 
 
 @pytest.mark.parametrize(

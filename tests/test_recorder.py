@@ -234,6 +234,15 @@ def test_notifications_and_responses_are_accepted_with_nothing() -> None:
         assert "answer to no request" in refused(answering(PONG), body)
 
 
+def test_a_body_may_be_read_line_by_line() -> None:
+    def by_line(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        lines = [environ["wsgi.input"].readline(), *environ["wsgi.input"]]
+        assert b"".join(lines) == json.dumps(PING, indent=1).encode()
+        return answering(PONG)(environ, start_response)
+
+    assert post(by_line, json.dumps(PING, indent=1).encode()).json == PONG
+
+
 @pytest.mark.parametrize("body", [b"{", b"\xff", b"[" * 100_000, b'{"id": 1, "method": NaN}', b'{"id": "\\ud800"}'])
 def test_what_cannot_be_read_gets_an_error_without_id(body: bytes) -> None:
     assert post(answering(REFUSAL, "400 Bad Request"), body).status_code == 400

@@ -141,7 +141,7 @@ def test_a_request_without_a_version_is_of_the_oldest_revision() -> None:
 
 
 def test_shape_keeps_what_the_revision_has_and_what_is_set() -> None:
-    fields = {"name": "add", "title": "Add", "description": None, "icons": [], "execution": {}}
+    fields: dict[str, object] = {"name": "add", "title": "Add", "description": None, "icons": [], "execution": {}}
     assert REVISIONS["2025-03-26"].shape("Tool", fields) == {"name": "add"}
     assert REVISIONS["2025-06-18"].shape("Tool", fields) == {"name": "add", "title": "Add"}
     assert REVISIONS["2025-11-25"].shape("Tool", fields) == {"name": "add", "title": "Add", "icons": []}

@@ -71,7 +71,7 @@ def objects(value: Any) -> Iterator[dict[str, Any]]:
 @pytest.mark.parametrize("method", RESULTS)
 def test_a_right_result_passes(method: str, revision: str) -> None:
     assert found(answer(method, revision), revision, method, 1) == ""
-    on_message(answer(method, revision), revision, method)
+    on_message(revision)(answer(method, revision))
 
 
 @pytest.mark.parametrize("revision", LEGACY)
@@ -184,6 +184,8 @@ _WRONG_VALUES = [
     ("tools/call", ("content", 1, "mimeType"), "text/plain"),
     ("tools/call", ("content", 0, "text"), "\ud800"),
     ("tools/call", ("content", 0, "text"), 3),
+    ("tools/call", ("content", 0, "annotations"), {"lastModified": "yesterday"}),
+    ("tools/call", ("content", 0, "annotations"), {"priority": 2}),
     ("tools/call", ("isError",), "false"),
     ("tools/list", ("tools", 0, "name"), "add numbers"),
     ("tools/list", ("tools", 0, "inputSchema", "type"), "array"),
@@ -299,6 +301,15 @@ def test_an_error_of_the_version_says_which_are_served() -> None:
     assert "colour" in found(error(-32022, data=right | {"colour": "red"}), MODERN)
 
 
+def test_a_server_supports_the_revision_that_it_speaks() -> None:
+    """S26-VER-03."""
+    result = {"supportedVersions": [MODERN], "capabilities": {}, "resultType": "complete", **_CACHE}
+    message: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "result": result}
+    assert found(message, MODERN, "server/discover") == ""
+    result["supportedVersions"] = ["2025-11-25"]
+    assert "supportedVersions" in found(message, MODERN, "server/discover")
+
+
 @pytest.mark.parametrize(
     "part",
     [{"code": "-32600"}, {"code": True}, {"message": None}, {"message": ""}, {"colour": "red"}],
@@ -308,6 +319,7 @@ def test_an_error_object_has_its_form(part: dict[str, Any]) -> None:
     message = error(-32600)
     message["error"] |= part
     assert found(message, MODERN) != ""
+    assert found(message | {"error": "No."}, MODERN) != ""
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
@@ -341,6 +353,15 @@ def test_not_a_number_is_refused() -> None:
     message = answer("tools/call", MODERN)
     message["result"]["structuredContent"] = [float("nan")]
     assert "not JSON" in found(message, MODERN, "tools/call")
+
+
+def test_a_hook_refuses_what_fits_no_method() -> None:
+    hook = on_message("2025-06-18")
+    hook(PROGRESS)
+    hook({"jsonrpc": "2.0", "id": 1, "result": {}})
+    for wrong in (answer("tools/list", MODERN), error(-32022), PROGRESS | {"method": "notifications/x"}):
+        with pytest.raises(WireError):
+            hook(wrong)
 
 
 def test_check_message_tells_every_fault() -> None:

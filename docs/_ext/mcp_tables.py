@@ -1,12 +1,22 @@
 """Tables made from the package's own data, so that they cannot say anything else than the code does.
 
-``.. mcp-options::`` lists every option; ``.. mcp-methods::`` and ``.. mcp-revisions::`` show what
-each protocol revision has, and what of it is served.
+``mcp-options``   every option
+``mcp-types``     what a type hint becomes in a tool's schema
+``mcp-methods``   what each protocol revision has, and what of it is served
+``mcp-revisions`` what differs between the revisions
+``mcp-errors``    the code and HTTP status of each error
 """
 
 from __future__ import annotations
 
+import datetime
+import decimal
+import enum
+import json
+import typing
+import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from docutils import nodes
@@ -15,9 +25,11 @@ from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.typing import ExtensionMetadata
 
+from mcp_wsgi import errors
 from mcp_wsgi.methods import METHODS
 from mcp_wsgi.options import OPTIONS, Option
 from mcp_wsgi.revisions import REVISIONS, SUPPORTED, Revision
+from mcp_wsgi.schema import Arguments
 
 Row = Sequence["str | nodes.Node"]
 
@@ -71,6 +83,50 @@ def _has(revision: Revision, kind: str, field: str) -> str:
     return _WORDS[field in revision.fields[kind]]
 
 
+class Size(enum.Enum):
+    SMALL = "s"
+    LARGE = "l"
+
+
+@dataclass
+class Item:
+    name: str
+    count: int = 1
+
+
+#: The type hints shown, as they are written.
+TYPES = (
+    "str",
+    "int",
+    "float",
+    "bool",
+    "None",
+    "Any",
+    'Literal["s", "l"]',
+    "Size  # an Enum",
+    "datetime",
+    "date",
+    "time",
+    "timedelta",
+    "Decimal",
+    "UUID",
+    "bytes",
+    "list[int]",
+    "tuple[int, str]",
+    "tuple[int, ...]",
+    "set[str]",
+    "dict[str, int]",
+    "str | None",
+    "int | list[int]",
+    "Item  # a dataclass",
+)
+_SCOPE = {
+    **vars(typing),
+    **{t.__name__: t for t in (datetime.datetime, datetime.date, datetime.time, datetime.timedelta)},
+    **{t.__name__: t for t in (decimal.Decimal, uuid.UUID, Size, Item)},
+}
+
+
 # --- rows -----------------------------------------------------------------------------------------
 
 
@@ -113,6 +169,31 @@ def difference_rows() -> list[Row]:
     return [(name, *map(read, REVISIONS.values())) for name, read in DIFFERENCES.items()]
 
 
+def type_rows() -> list[Row]:
+    """Each of ``TYPES``, and the schema that it becomes."""
+    return [(_code(text), _code(json.dumps(schema_of(text), ensure_ascii=False))) for text in TYPES]
+
+
+def schema_of(hint: str) -> Any:
+    """The schema of a parameter with a type hint."""
+
+    def function(value: Any) -> None:
+        """Take a value."""
+
+    function.__annotations__ = {"value": eval(hint, dict(_SCOPE))}  # noqa: S307 - our own texts
+    return Arguments.from_function(function, owner="a function").schema["properties"]["value"]
+
+
+def error_rows() -> list[Row]:
+    """Name, JSON-RPC code, HTTP status and meaning of every protocol error."""
+    found = [getattr(errors, name) for name in errors.__all__]
+    return [
+        (_code(error.__name__), str(error.code), str(error.http_status), (error.__doc__ or "").splitlines()[0])
+        for error in found
+        if issubclass(error, errors.MCPError) and not issubclass(error, errors.ConfigurationError)
+    ]
+
+
 def _code(text: str) -> nodes.Node:
     return nodes.literal(text, text)
 
@@ -137,27 +218,49 @@ def _inline(cell: str | nodes.Node) -> nodes.Node:
     return nodes.Text(cell) if isinstance(cell, str) else cell
 
 
-class OptionsTable(SphinxDirective):
+class _Table(SphinxDirective):
+    head: Sequence[str]
+    rows: Callable[[], list[Row]]
+    widths: Sequence[int]
+
     def run(self) -> list[nodes.Node]:
-        return [table(("Option", "Default", "Takes", "What it does"), option_rows(), (15, 10, 15, 60))]
+        return [table(self.head, type(self).rows(), self.widths)]
 
 
-class MethodsTable(SphinxDirective):
-    def run(self) -> list[nodes.Node]:
-        return [table(("Method", *SUPPORTED), method_rows(), (40, *(15 for _ in SUPPORTED)))]
+class OptionsTable(_Table):
+    head = ("Option", "Default", "Takes", "What it does")
+    rows = option_rows
+    widths = (15, 10, 15, 60)
 
 
-class RevisionsTable(SphinxDirective):
-    def run(self) -> list[nodes.Node]:
-        return [table(("", *SUPPORTED), difference_rows(), (40, *(15 for _ in SUPPORTED)))]
+class TypesTable(_Table):
+    head = ("Type hint", "JSON Schema")
+    rows = type_rows
+    widths = (30, 70)
+
+
+class MethodsTable(_Table):
+    head = ("Method", *SUPPORTED)
+    rows = method_rows
+    widths = (40, *(15 for _ in SUPPORTED))
+
+
+class RevisionsTable(_Table):
+    head = ("", *SUPPORTED)
+    rows = difference_rows
+    widths = (40, *(15 for _ in SUPPORTED))
+
+
+class ErrorsTable(_Table):
+    head = ("Error", "Code", "HTTP", "When")
+    rows = error_rows
+    widths = (30, 10, 10, 50)
 
 
 def setup(app: Sphinx) -> ExtensionMetadata:
-    directives: dict[str, Any] = {
-        "mcp-options": OptionsTable,
-        "mcp-methods": MethodsTable,
-        "mcp-revisions": RevisionsTable,
-    }
-    for name, directive in directives.items():
-        app.add_directive(name, directive)
+    app.add_directive("mcp-options", OptionsTable)
+    app.add_directive("mcp-types", TypesTable)
+    app.add_directive("mcp-methods", MethodsTable)
+    app.add_directive("mcp-revisions", RevisionsTable)
+    app.add_directive("mcp-errors", ErrorsTable)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_wsgi.errors import (
     BodyTooLarge,
+    InternalError,
     InvalidRequest,
     MCPError,
     MethodNotAllowed,
@@ -21,17 +22,17 @@ from mcp_wsgi.errors import (
     UnsupportedMediaType,
 )
 from mcp_wsgi.handler import Handler
-from mcp_wsgi.jsonrpc import Notification, Response, parse
-from mcp_wsgi.methods import Dispatcher
+from mcp_wsgi.jsonrpc import Batch, Id, Invalid, Message, Request, parse
+from mcp_wsgi.methods import Dispatcher, is_for_client
 from mcp_wsgi.options import Options
 from mcp_wsgi.revisions import REVISIONS
 from mcp_wsgi.sealing import Cursors, Sealer, generate_key
+from mcp_wsgi.workers import Crew, crew_for
 from mcp_wsgi.wsgi import guards, legacy, modern
 from mcp_wsgi.wsgi.calls import Calls
 from mcp_wsgi.wsgi.headers import accepted, field, is_json
 from mcp_wsgi.wsgi.http import HttpReply, HttpRequest
-from mcp_wsgi.wsgi.replies import error_reply
-from mcp_wsgi.workers import Crew, crew_for
+from mcp_wsgi.wsgi.replies import Stream, error_reply
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -76,9 +77,7 @@ class MCPApp:
             self._dispatcher, self._calls(clock, status=legacy.status_of, cancel_on_close=False), self.options
         )
 
-    def _calls(
-        self, clock: Callable[[], float], *, status: Callable[[MCPError], int], cancel_on_close: bool
-    ) -> Calls:
+    def _calls(self, clock: Callable[[], float], *, status: Callable[[int], int], cancel_on_close: bool) -> Calls:
         return Calls(
             self._dispatcher, self.options, self._workers, clock, status=status, cancel_on_close=cancel_on_close
         )
@@ -95,17 +94,19 @@ class MCPApp:
         request = _request(environ)
         try:
             reply = self._reply(request)
-        except MCPError as error:
-            log.info("refused %s %s: %s", request.method, request.path, error)
-            reply = error_reply(error)
-        except Exception:
-            log.exception("%s %s failed", request.method, request.path)
-            reply = error_reply(MCPError(), status=500)
+        except (Exception, SystemExit) as error:
+            reply = _refusal(request, error, None)
         headers = reply.headers
         if self.options.origins or "HTTP_ORIGIN" in environ:
             headers = [*headers, *guards.cors_headers(request, self.options)]
-        start_response(_STATUS_LINES[reply.status], headers)
-        return reply.body
+        try:
+            start_response(_STATUS_LINES.get(reply.status) or f"{reply.status} Refused", headers)
+        except BaseException:
+            # No server closes a body that it never got.
+            if isinstance(reply.body, Stream):
+                reply.body.close()
+            raise
+        return () if request.method == "HEAD" else reply.body
 
     def _reply(self, request: HttpRequest) -> HttpReply:
         options = self.options
@@ -116,18 +117,39 @@ class MCPApp:
         principal = guards.authenticate(request, options)
         if request.method != "POST":
             raise MethodNotAllowed(request.method, guards.HTTP_METHODS)
-        headers = request.headers
-        if not is_json(headers.get("Content-Type") or ""):
+        if not is_json(request.headers.get("Content-Type") or ""):
             raise UnsupportedMediaType
         message = parse(request.read(options.max_body), max_depth=options.max_depth)
-        accept = accepted(headers.get("Accept"))
-        if not (accept.json or accept.sse) and not isinstance(message, (Notification, Response)):
+        try:
+            return self._answer(request, message, principal)
+        except (Exception, SystemExit) as error:
+            # From here on the id is known, and what refuses a request carries it.
+            return _refusal(request, error, message.id if isinstance(message, (Request, Invalid)) else None)
+
+    def _answer(self, request: HttpRequest, message: Message | Batch, principal: Any) -> HttpReply:
+        accept = accepted(request.headers.get("Accept"))
+        if not (accept.json or accept.sse) and _wants_answer(message):
             raise NotAcceptable
-        version = field(headers, "MCP-Protocol-Version")
+        version = field(request.headers, "MCP-Protocol-Version")
         revision = None if version is None else REVISIONS.get(version)
         if modern.is_modern(message, revision):
             return self._modern.post(request, message, accept, principal)
         return self._legacy.post(request, message, version, revision, accept, principal)
+
+
+def _wants_answer(message: Message | Batch) -> bool:
+    items = message.items if type(message) is Batch else (message,)
+    return any(type(item) is Request for item in items)
+
+
+def _refusal(request: HttpRequest, error: BaseException, identity: Id | None) -> HttpReply:
+    """Log what an endpoint does not answer itself, and refuse the request for it."""
+    if is_for_client(error):
+        log.info("refused %s %r: %s", request.method, request.path, error)
+        # An error of the application's own may have no status of a refusal.
+        return error_reply(error, identity, status=error.http_status if error.http_status >= 400 else 500)
+    log.error("%s %r failed", request.method, request.path, exc_info=error)
+    return error_reply(InternalError(), identity, status=500)
 
 
 # --- environ --------------------------------------------------------------------------------------
@@ -164,7 +186,7 @@ class EnvironHeaders(Mapping[str, str]):
 
     def __iter__(self) -> Iterator[str]:
         for key in self._environ:
-            if key.startswith("HTTP_"):
+            if key.startswith("HTTP_") and key[5:] not in _UNPREFIXED:
                 yield key[5:].replace("_", "-").title()
             elif key in _UNPREFIXED and self._environ[key]:
                 yield key.replace("_", "-").title()
@@ -189,29 +211,47 @@ _KEYS: Mapping[str, str] = {
 
 
 class _BodyReader:
-    __slots__ = ("_environ",)
+    __slots__ = ("_body", "_environ")
 
     def __init__(self, environ: Mapping[str, Any]) -> None:
         self._environ = environ
+        self._body: bytes | None = None
 
     def read(self, limit: int) -> bytes:
-        """The whole body.
+        """The whole body; it can be read again.
 
         Raises:
             BodyTooLarge: It is declared, or turns out, to be larger than ``limit`` bytes.
             InvalidRequest: Its declared length is no length.
-            ParseError: It ends before its declared length.
+            _LengthRequired: It has no length, and the server does not end it either.
+            ParseError: It ends before its declared length, or cannot be read.
         """
+        body = self._body
+        if body is None:
+            try:
+                body = self._body = self._read(limit)
+            except OSError as problem:
+                raise ParseError("Parse error: the body ended early") from problem
+        if len(body) > limit:
+            raise BodyTooLarge(limit)
+        return body
+
+    def _read(self, limit: int) -> bytes:
         environ = self._environ
         declared = environ.get("CONTENT_LENGTH")
         if not declared:
             # Only a server that ends the input itself makes a body without a length readable.
-            return self._read_to_end(limit) if environ.get("wsgi.input_terminated") else b""
+            if environ.get("wsgi.input_terminated"):
+                return self._read_to_end(limit)
+            if "HTTP_TRANSFER_ENCODING" in environ:
+                raise _LengthRequired
+            return b""
         if not (declared.isascii() and declared.isdigit()):
             raise InvalidRequest("Invalid request: Content-Length is no length")
-        length = int(declared)
-        if length > limit:
+        # Python takes no number of any length out of a text.
+        if len(declared) > 18 or int(declared) > limit:
             raise BodyTooLarge(limit)
+        length = int(declared)
         body: bytes = environ["wsgi.input"].read(length)
         if len(body) < length:
             body += self._rest(length - len(body))
@@ -235,3 +275,11 @@ class _BodyReader:
                 raise BodyTooLarge(limit)
             chunks.append(chunk)
         return b"".join(chunks)
+
+
+class _LengthRequired(MCPError):
+    """The body comes in chunks, and this WSGI server does not put them together."""
+
+    code = -32600
+    http_status = 411
+    message = "Length required: this server takes no chunked body"

@@ -7,15 +7,15 @@ from collections.abc import Callable
 from typing import Any
 
 from mcp_wsgi.context import Call, Context
-from mcp_wsgi.errors import Cancelled, InternalError, InvalidParams, MCPError
+from mcp_wsgi.errors import Cancelled, InternalError, InvalidEnvelope, MCPError
 from mcp_wsgi.exchange import Answer, Clock, Exchange
 from mcp_wsgi.jsonrpc import Id, encode_error, encode_result
 from mcp_wsgi.methods import Dispatcher, Method
 from mcp_wsgi.options import Options
+from mcp_wsgi.workers import Crew
 from mcp_wsgi.wsgi.headers import Accepted
 from mcp_wsgi.wsgi.http import HttpReply
 from mcp_wsgi.wsgi.replies import answer_reply, stream_reply
-from mcp_wsgi.workers import Crew
 
 __all__ = ["Calls", "progress_token"]
 
@@ -30,7 +30,7 @@ class Calls:
         options: Limits and times.
         crew: Returns what workers run in.
         clock: Monotonic seconds.
-        status: The HTTP status of a JSON-RPC error that answers a request.
+        status: JSON-RPC error code -> HTTP status of an answer to a request.
         cancel_on_close: Whether a client that goes away cancels its call.
     """
 
@@ -41,7 +41,7 @@ class Calls:
         crew: Callable[[], Crew],
         clock: Clock,
         *,
-        status: Callable[[MCPError], int],
+        status: Callable[[int], int],
         cancel_on_close: bool,
     ) -> None:
         self._dispatcher = dispatcher
@@ -70,9 +70,7 @@ class Calls:
             accept,
         )
 
-    def in_worker(
-        self, work: Callable[[Exchange], Answer], late: Callable[[], Answer], accept: Accepted
-    ) -> HttpReply:
+    def in_worker(self, work: Callable[[Exchange], Answer], late: Callable[[], Answer], accept: Accepted) -> HttpReply:
         """Run ``work`` in a worker and reply with what it gives, as JSON or as a stream.
 
         Args:
@@ -108,7 +106,7 @@ class Calls:
     def failure(self, call: Call, error: MCPError) -> Answer:
         """The answer that an error makes."""
         code = self._dispatcher.error_code(error, call.revision)
-        return Answer(encode_error(call.id, error, code=code), self._status(error))
+        return Answer(encode_error(call.id, error, code=code), self._status(code))
 
     def _late(self, call: Call) -> Answer:
         log.warning("%s missed its deadline, request id %r", call.method, call.id)
@@ -119,11 +117,11 @@ def progress_token(meta: dict[str, Any]) -> Id | None:
     """The token in a request's ``_meta``.
 
     Raises:
-        InvalidParams: It is neither a string nor an integer.
+        InvalidEnvelope: It is neither a string nor an integer.
 
     Source: basic/patterns/progress, "Progress Flow".
     """
     token = meta.get("progressToken")
     if token is None or type(token) is str or type(token) is int:
         return token
-    raise InvalidParams('Invalid params: "_meta.progressToken" must be a string or an integer')
+    raise InvalidEnvelope('Invalid params: "_meta.progressToken" must be a string or an integer')

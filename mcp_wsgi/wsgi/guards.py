@@ -7,18 +7,15 @@ question (which browser origins may call?) decides both.
 from __future__ import annotations
 
 import ipaddress
-import logging
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from mcp_wsgi.errors import Forbidden, MCPError, NotFound, Unauthorized
+from mcp_wsgi.errors import Forbidden, NotFound, Unauthorized
 from mcp_wsgi.options import Options
 from mcp_wsgi.wsgi.http import HttpRequest
 
 __all__ = ["HTTP_METHODS", "authenticate", "check_access", "cors_headers", "preflight_headers"]
-
-log = logging.getLogger("mcp_wsgi")
 
 #: The HTTP methods that the endpoint serves.
 HTTP_METHODS = ("POST", "OPTIONS")
@@ -72,7 +69,10 @@ def origin_allowed(origin: str, request: HttpRequest, options: Options) -> bool:
     The server's own origin passes only on a host that is known to be this server: with DNS
     rebinding, a hostile page's ``Origin`` and ``Host`` agree.
     """
-    origin = origin.strip().lower()
+    # Whatever is allowed is also echoed in an answer's header, where nothing else may stand.
+    if not (origin.isascii() and origin.isprintable()):
+        return False
+    origin = origin.lower()
     if "*" in options.origins or origin in options.origins:
         return True
     scheme, mark, authority = origin.partition("://")
@@ -112,28 +112,19 @@ def authenticate(request: HttpRequest, options: Options) -> Any:
         The principal; ``None`` if there is no ``auth``.
 
     Raises:
-        MCPError: What the callable raised; ``Unauthorized`` if it returned ``None``.
+        Unauthorized: The callable returned ``None``.
+        TypeError: It returned something without an ``id``.
+        Exception: What it raised. Whatever is raised here, nothing is served: a broken check must
+            not open the door.
     """
     if options.auth is None:
         return None
-    try:
-        principal = options.auth(request)
-    except MCPError:
-        raise
-    except Exception:
-        # Failing closed: a broken check must not open the door.
-        log.exception("auth failed")
-        raise _AuthBroken("Internal error: authentication failed to run") from None
+    principal = options.auth(request)
     if principal is None:
         raise Unauthorized
     if getattr(principal, "id", None) is None:
-        log.error("auth returned a principal without an id: %s", type(principal).__name__)
-        raise _AuthBroken("Internal error: authentication failed to run")
+        raise TypeError(f"auth must return an object with an id, not {type(principal).__name__}")
     return principal
-
-
-class _AuthBroken(MCPError):
-    http_status = 500
 
 
 def cors_headers(request: HttpRequest, options: Options) -> Sequence[tuple[str, str]]:

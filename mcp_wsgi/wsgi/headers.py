@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from collections.abc import Mapping
 from functools import lru_cache
@@ -107,10 +106,14 @@ def decode_sentinel(name: str, value: str) -> str:
     """
     if not (value.startswith(_PREFIX) and value.endswith(_SUFFIX) and len(value) >= len(_PREFIX) + len(_SUFFIX)):
         return value
+    encoded = value[len(_PREFIX) : -len(_SUFFIX)]
     try:
-        return base64.b64decode(value[len(_PREFIX) : -len(_SUFFIX)].encode(), validate=True).decode()
-    except (binascii.Error, ValueError):
-        raise HeaderMismatch(f"Header mismatch: {name} is no Base64 of UTF-8") from None
+        # Python 3.10 overlooks padding in excess.
+        if len(encoded) % 4 == 0:
+            return base64.b64decode(encoded.encode(), validate=True).decode()
+    except ValueError:
+        pass
+    raise HeaderMismatch(f"Header mismatch: {name} is no Base64 of UTF-8")
 
 
 def check_name(headers: Mapping[str, str], expected: Any) -> None:

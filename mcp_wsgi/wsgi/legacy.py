@@ -10,7 +10,15 @@ from __future__ import annotations
 from typing import Any
 
 from mcp_wsgi.context import Call, ClientInfo
-from mcp_wsgi.errors import InternalError, InvalidParams, InvalidRequest, MCPError, UnsupportedProtocolVersion
+from mcp_wsgi.errors import (
+    ConfigurationError,
+    InternalError,
+    InvalidParams,
+    InvalidRequest,
+    MCPError,
+    Overloaded,
+    UnsupportedProtocolVersion,
+)
 from mcp_wsgi.exchange import Answer, Exchange
 from mcp_wsgi.jsonrpc import Batch, Invalid, Message, Request, encode_error
 from mcp_wsgi.methods import Dispatcher
@@ -24,8 +32,8 @@ from mcp_wsgi.wsgi.replies import accepted_reply, answer_reply, error_reply
 __all__ = ["LegacyEndpoint", "status_of"]
 
 
-def status_of(error: MCPError) -> int:
-    """The HTTP status of an error that answers a session-era request."""
+def status_of(code: int) -> int:
+    """The HTTP status of a JSON-RPC error that answers a session-era request."""
     return 200
 
 
@@ -86,9 +94,11 @@ class LegacyEndpoint:
         try:
             method = self._dispatcher.find(message.method, revision)
             call = self._call(request, message, revision, principal)
+            return self._calls.serve(method, call, accept)
+        except ConfigurationError:
+            raise
         except MCPError as error:
             return answer_reply(_refused(message, error), as_json=accept.json)
-        return self._calls.serve(method, call, accept)
 
     def _call(self, request: HttpRequest, message: Request, revision: Revision, principal: Any) -> Call:
         params = message.params
@@ -123,20 +133,23 @@ class LegacyEndpoint:
             return accepted_reply()
 
         def work(exchange: Exchange) -> Answer:
-            answers = [self._item(request, item, revision, principal, exchange) for item in owed]
-            return _joined(answers)
+            return _joined([self._item(request, item, revision, principal, exchange) for item in owed])
 
-        def late() -> Answer:
-            error = InternalError("The batch took too long")
+        def refused(error: MCPError) -> Answer:
             return _joined([_refused(item, error) for item in owed])
 
-        return self._calls.in_worker(work, late, accept)
+        try:
+            return self._calls.in_worker(work, lambda: refused(InternalError("The batch took too long")), accept)
+        except Overloaded as error:
+            return answer_reply(refused(error), as_json=accept.json)
 
     def _item(
         self, request: HttpRequest, item: Request | Invalid, revision: Revision, principal: Any, exchange: Exchange
     ) -> Answer:
-        if type(item) is Invalid:
+        if isinstance(item, Invalid):
             return _refused(item, item.error)
+        if exchange.cancelled:
+            return _refused(item, InternalError("Cancelled"))
         try:
             if item.method == "initialize":
                 raise InvalidRequest("Invalid request: initialize must not be part of a batch")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -9,9 +10,7 @@ from mcp_wsgi.context import LEVELS, Call, ClientInfo
 from mcp_wsgi.errors import (
     HeaderMismatch,
     InvalidEnvelope,
-    InvalidParams,
     InvalidRequest,
-    MCPError,
     UnsupportedProtocolVersion,
 )
 from mcp_wsgi.jsonrpc import Batch, Invalid, Message, Notification, Request
@@ -43,12 +42,16 @@ def is_modern(message: Message | Batch, revision: Revision | None) -> bool:
     if type(message) is Request or type(message) is Notification:
         meta = message.params.get("_meta")
         return type(meta) is dict and META_PROTOCOL_VERSION in meta
-    return False
+    return type(message) is Batch and any(is_modern(item, None) for item in message.items)
 
 
-def status_of(error: MCPError) -> int:
-    """The HTTP status of an error that answers a modern request: the error's own."""
-    return error.http_status
+# Source: basic/transports/streamable-http, "Protocol Version Header" and "Server Validation".
+_STATUSES: Mapping[int, int] = {-32601: 404, -32020: 400, -32021: 400, -32022: 400}
+
+
+def status_of(code: int) -> int:
+    """The HTTP status of a JSON-RPC error that answers a modern request."""
+    return _STATUSES.get(code, 200)
 
 
 class ModernEndpoint:
@@ -67,13 +70,10 @@ class ModernEndpoint:
         """Answer one POST.
 
         Raises:
-            MCPError: A refusal of something that is no request.
+            MCPError: A refusal.
         """
         if type(message) is Request:
-            try:
-                return self._request(request, message, accept, principal)
-            except MCPError as error:
-                return error_reply(error, message.id)
+            return self._request(request, message, accept, principal)
         if type(message) is Notification:
             return accepted_reply()
         if type(message) is Invalid:
@@ -132,7 +132,7 @@ def _client_info(meta: dict[str, Any]) -> dict[str, Any]:
     if info is None:
         return {}
     if type(info) is not dict:
-        raise InvalidParams(f'Invalid params: "{META_CLIENT_INFO}" must be an object')
+        raise InvalidEnvelope(f'Invalid params: "{META_CLIENT_INFO}" must be an object')
     return info
 
 
@@ -140,4 +140,4 @@ def _log_level(meta: dict[str, Any]) -> str | None:
     level = meta.get(META_LOG_LEVEL)
     if level is None or level in LEVELS:
         return level
-    raise InvalidParams(f'Invalid params: "{META_LOG_LEVEL}" must be one of {", ".join(LEVELS)}')
+    raise InvalidEnvelope(f'Invalid params: "{META_LOG_LEVEL}" must be one of {", ".join(LEVELS)}')

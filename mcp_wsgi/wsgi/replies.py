@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from mcp_wsgi.errors import MCPError
@@ -28,13 +29,19 @@ def json_reply(body: bytes, status: int = 200) -> HttpReply:
 def error_reply(error: MCPError, identity: Id | None = None, *, status: int | None = None) -> HttpReply:
     """A refusal: its own status and header fields, and a JSON-RPC error as the body."""
     reply = json_reply(encode_error(identity, error), error.http_status if status is None else status)
-    reply.headers.extend(error.headers)
+    reply.headers.extend((name, _field_value(text)) for name, text in error.headers)
     return reply
+
+
+def _field_value(text: str) -> str:
+    # An application writes challenges, out of whatever it was sent; a line end would begin a new field.
+    return re.sub(r"[^\x20-\x7e]+", " ", text).strip()
 
 
 def accepted_reply() -> HttpReply:
     """What answers a notification: 202 without a body."""
-    return HttpReply(202, [("Content-Length", "0")], [])
+    # WSGI wants a type with every status but 204 and 304, and an empty body is no JSON.
+    return HttpReply(202, [("Content-Type", "text/plain"), ("Content-Length", "0")], [])
 
 
 def answer_reply(answer: Answer, *, as_json: bool) -> HttpReply:
@@ -70,13 +77,15 @@ class Stream:
         try:
             message = next(self._messages)
         except StopIteration:
-            self._ended = True
+            self._end(cancel=False)
             raise
         return KEEPALIVE if message is None else event(message)
 
     def close(self) -> None:
         """End the exchange; called by the server in every case (PEP 3333)."""
+        self._end(cancel=self._cancel)
+
+    def _end(self, *, cancel: bool) -> None:
         if not self._ended:
             self._ended = True
-            self._messages.close()
-            self._exchange.leave(cancel=self._cancel)
+            self._exchange.leave(cancel=cancel)

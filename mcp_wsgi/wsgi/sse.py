@@ -7,6 +7,10 @@ __all__ = ["KEEPALIVE", "event"]
 #: A comment: proxies see traffic, clients see nothing, and a closed connection shows.
 KEEPALIVE = b": keep-alive\n\n"
 
+# These end no line in this format, but many clients take them for line ends and lose the event. In JSON
+# they can stand in strings only, where an escape says the same.
+_ESCAPES = tuple((chr(code).encode(), b"\\u%04x" % code) for code in (0x85, 0x2028, 0x2029))
+
 
 def event(message: bytes) -> bytes:
     """One message as one event with one ``data`` line.
@@ -14,4 +18,7 @@ def event(message: bytes) -> bytes:
     Args:
         message: Encoded JSON; it has no line ends, since JSON escapes them in strings.
     """
+    for character, escape in _ESCAPES:
+        if character in message:
+            message = message.replace(character, escape)
     return b"event: message\ndata: %b\n\n" % message

@@ -10,14 +10,17 @@ import shutil
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
+from http.client import HTTPException
 from pathlib import Path
 
 from tests.conformance.results import Baseline, judge, stale, table
-from tests.conformance.server import serving
 from tests.conformance.suite import Suite
+from tests.servers.running import post, serve
 
 APPLICATION = "examples.everything:application"
 CACHE = Path(__file__).parents[2] / ".cache" / "conformance"
+#: What the suite writes, and the server's log; kept until the next run.
+RESULTS = CACHE / "results"
 REVISIONS = ("2025-06-18", "2025-11-25", "2026-07-28")
 
 
@@ -26,14 +29,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     baseline = Baseline(Path(__file__).with_name("baseline.yaml").read_text("utf-8"))
     suite = Suite(CACHE)
     suite.install()
+    shutil.rmtree(RESULTS, ignore_errors=True)
+    RESULTS.mkdir(parents=True)
     outcomes = []
     with ExitStack() as stack:
-        url = options.url or stack.enter_context(serving(APPLICATION))
+        url = options.url or _serve(stack)
         for revision in options.revision or REVISIONS:
-            results = CACHE / "results" / revision
-            shutil.rmtree(results, ignore_errors=True)
-            results.mkdir(parents=True)
-            outcomes += suite.run(url, revision, results)
+            outcomes += suite.run(url, revision, RESULTS / revision)
     verdicts = judge(outcomes, baseline)
     outdated = stale(outcomes, baseline)
     print(*table(verdicts), "", sep="\n")
@@ -49,9 +51,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     checks = sum(verdict.outcome.passed for verdict in verdicts)
     print(
         f"\nscenarios: {counts['pass']} passed, {counts['known']} known, {counts['FAIL']} failed; "
-        f"{checks} checks passed; {len(outdated)} stale entries; details in {CACHE / 'results'}"
+        f"{checks} checks passed; {len(outdated)} stale entries; details in {RESULTS}"
     )
     return 1 if counts["FAIL"] or outdated else 0
+
+
+def _serve(stack: ExitStack) -> str:
+    running = stack.enter_context(serve("gevent", RESULTS, app=APPLICATION))
+    try:
+        # gunicorn listens before its worker has loaded the application.
+        post(running, b"", {})
+    except (OSError, HTTPException):
+        raise SystemExit(f"{APPLICATION} is not served:\n{running.log()}") from None
+    return running.url
 
 
 def _parser() -> argparse.ArgumentParser:

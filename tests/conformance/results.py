@@ -180,7 +180,7 @@ def table(verdicts: Sequence[Verdict]) -> Iterator[str]:
     revisions = sorted({verdict.outcome.revision for verdict in verdicts})
     cells = {(v.outcome.scenario, v.outcome.revision): f"{v.word} {v.outcome.passed}" for v in verdicts}
     scenarios = sorted({scenario for scenario, _ in cells})
-    width = max(map(len, scenarios), default=0)
+    width = max(map(len, ["scenario", *scenarios]))
     yield "  ".join(["scenario".ljust(width), *(revision.ljust(10) for revision in revisions)]).rstrip()
     for scenario in scenarios:
         row = (cells.get((scenario, revision), "-").ljust(10) for revision in revisions)

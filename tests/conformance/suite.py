@@ -55,8 +55,9 @@ class Suite:
         Args:
             url: The endpoint under test; something listens there.
             revision: Such as ``2025-11-25``.
-            results: An empty folder for what the suite writes, and its log.
+            results: A new folder, for what the suite writes.
         """
+        results.mkdir()
         arguments = [str(self._program), "server", "--url", url, "--suite", "all", "--spec-version", revision]
         arguments += ["--timeout", str(SCENARIO_MILLISECONDS), "--output-dir", str(results)]
         # The exit status says only that something failed; the results say what.

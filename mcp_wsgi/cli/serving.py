@@ -21,16 +21,16 @@ from typing import Any, NoReturn
 
 import msgspec
 
+from mcp_wsgi.cli.targets import TargetError, file_of, load
 from mcp_wsgi.errors import ConfigurationError
 from mcp_wsgi.handler import Handler
 from mcp_wsgi.http_client import WSGIApplication
 from mcp_wsgi.sealing import generate_key
-from mcp_wsgi.targets import TargetError, file_of, load
 from mcp_wsgi.wsgi.app import MCPApp
 
-Say = Callable[[str], object]
-
 __all__ = ["WORKER_CLASSES", "AddressError", "Facts", "Settings", "build", "check", "facts", "listen", "serve"]
+
+Say = Callable[[str], object]
 
 WORKER_CLASSES = ("gevent", "gthread", "sync")
 
@@ -275,7 +275,7 @@ def _words(settings: Settings, known: Facts, url: str) -> str:
 
 
 def _gunicorn(
-    settings: Settings, implied: Mapping[str, Any], listener: socket.socket, when_ready: Callable[[], None]
+    settings: Settings, implied: Mapping[str, Any], listener: socket.socket, when_ready: Callable[[], object]
 ) -> Any:
     from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
 
@@ -291,7 +291,7 @@ def _gunicorn(
     return Application()
 
 
-def _configuration(settings: Settings, listener: socket.socket, when_ready: Callable[[], None]) -> dict[str, Any]:
+def _configuration(settings: Settings, listener: socket.socket, when_ready: Callable[[], object]) -> dict[str, Any]:
     watched = file_of(settings.target)
     return {
         "bind": f"fd://{listener.fileno()}",
@@ -320,7 +320,7 @@ def _load_in_worker(settings: Settings, implied: Mapping[str, Any]) -> Any:
     except ConfigurationError as problem:
         if not settings.reload:
             raise AppImportError(str(problem)) from problem
-        logging.getLogger("mcp_wsgi").error("%s", problem)
+        logging.getLogger("mcp_wsgi").warning("answering 503 until it is mended: %s", problem)
         return _unavailable(str(problem))
     # After the target, which may have set up logging by itself: then this does nothing.
     logging.basicConfig(level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")

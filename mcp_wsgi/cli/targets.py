@@ -19,13 +19,14 @@ import msgspec
 from mcp_wsgi.errors import ConfigurationError
 from mcp_wsgi.handler import Handler
 from mcp_wsgi.http_client import WSGIApplication
+from mcp_wsgi.wsgi.app import MCPApp
 
 __all__ = ["DEFAULT_NAMES", "TargetError", "file_of", "load"]
 
 #: The names that are looked for, in this order, when ``TARGET`` gives none.
 DEFAULT_NAMES = ("mcp", "server", "application", "app")
 
-_FOREIGN = ("<frozen ", str(Path(__file__).parent) + os.sep, sysconfig.get_path("stdlib") + os.sep)
+_FOREIGN = ("<frozen ", str(Path(__file__).parent.parent) + os.sep, sysconfig.get_path("stdlib") + os.sep)
 _SHOWN_FRAMES = 4
 
 
@@ -142,8 +143,10 @@ def _look_first_in(folder: Path) -> None:
 def _outline(error: BaseException) -> str:
     """The end of a traceback, without the frames that say nothing about the user's own code."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if not _is_foreign(frame.filename)]
-    lines = traceback.format_list((own or list(frames))[-_SHOWN_FRAMES:])
+    shown = [frame for frame in frames if not _is_foreign(frame.filename)]
+    if not shown and not isinstance(error, SyntaxError):  # which says by itself where it is
+        shown = list(frames)
+    lines = traceback.format_list(shown[-_SHOWN_FRAMES:])
     return "".join([*lines, *traceback.format_exception_only(type(error), error)]).rstrip()
 
 
@@ -185,7 +188,8 @@ def _fits(found: Any) -> bool:
 
 
 def _is_application(found: Any) -> bool:
-    if not callable(found):
+    # Of our own objects only one is an application, whatever others can be called.
+    if not callable(found) or (type(found).__module__.startswith("mcp_wsgi.") and not isinstance(found, MCPApp)):
         return False
     try:
         inspect.signature(found).bind({}, print)

@@ -1,0 +1,419 @@
+"""JSON Schemas as documents: checked, bounded, put together, and held against values.
+
+What we decided:
+
+* A schema's own dialect (``$schema``) counts; without one it is 2020-12. An unknown one is refused.
+* Nothing is ever fetched. A ``$ref`` that leads out of the schema is refused where it is written,
+  except to the meta-schemas, which come with the jsonschema library.
+* ``format`` is a remark, as 2020-12 has it by default.
+* Schemas are bounded in depth and size, since validation costs grow with both.
+* A ``pattern`` is the developer's code, like the function behind it, and ``re`` cannot be stopped:
+  one that backtracks without end on hostile text is a bug there. ``maxLength`` helps: text beyond it
+  is refused without a look at the pattern. ``uniqueItems`` takes time in proportion to the array.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from mcp_wsgi.encoding import OutputError, to_json
+from mcp_wsgi.problems import MAX_FAULTS, Fault, closest, shorten
+
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
+    from jsonschema.protocols import Validator as Library
+    from referencing import Resource
+
+__all__ = [
+    "MAX_SCHEMA_DEPTH",
+    "MAX_SUBSCHEMAS",
+    "SchemaError",
+    "Validator",
+    "admits_text",
+    "inlined",
+    "rebuilt",
+    "subschemas",
+]
+
+#: Levels of objects and arrays in a schema.
+MAX_SCHEMA_DEPTH = 100
+#: Objects in a schema, data such as ``enum`` included.
+MAX_SUBSCHEMAS = 10_000
+
+Schema: TypeAlias = "dict[str, Any]"
+
+
+class SchemaError(Exception):
+    """A schema is none, or none that can be used here; the text says why."""
+
+
+# --- walking --------------------------------------------------------------------------------------
+
+# Where the keywords of all dialects hold schemas: one (or a list), or one for each of many names.
+# Everything else, such as ``enum`` and ``default``, is data, whatever it looks like.
+_ONE = frozenset(
+    "additionalItems additionalProperties allOf anyOf contains contentSchema disallow else extends if items not oneOf"
+    " prefixItems propertyNames then unevaluatedItems unevaluatedProperties".split()
+)
+_NAMED = frozenset("$defs definitions dependencies dependentSchemas patternProperties properties".split())
+
+
+def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[str, str | int | None, Any]]:
+    """The schemas directly inside a schema: keyword, name or number there, schema."""
+    for keyword, value in schema.items():
+        if keyword in _NAMED and isinstance(value, dict):
+            for name, part in value.items():
+                yield keyword, name, part
+        elif keyword in _ONE and isinstance(value, list):
+            for number, part in enumerate(value):
+                yield keyword, number, part
+        elif keyword in _ONE:
+            yield keyword, None, value
+
+
+def rebuilt(schema: Any, change: Callable[[Schema], Schema]) -> Any:
+    """A schema with every schema in it changed, the innermost first."""
+    if not isinstance(schema, dict):
+        return schema
+    copy = dict(schema)
+    for keyword, value in schema.items():
+        if keyword in _NAMED and isinstance(value, dict):
+            copy[keyword] = {name: rebuilt(part, change) for name, part in value.items()}
+        elif keyword in _ONE and isinstance(value, list):
+            copy[keyword] = [rebuilt(part, change) for part in value]
+        elif keyword in _ONE:
+            copy[keyword] = rebuilt(value, change)
+    return change(copy)
+
+
+# --- putting together -----------------------------------------------------------------------------
+
+_LOCAL = "#/$defs/"
+
+
+def inlined(schema: Schema, defs: Mapping[str, Schema]) -> Schema:
+    """Put definitions in place of the ``$ref``s to them, except where they are recursive.
+
+    Args:
+        schema: The root; it and ``defs`` refer to definitions as ``#/$defs/NAME``.
+        defs: All definitions by name.
+
+    Returns:
+        The root, with the definitions that are left under ``$defs``.
+
+    Raises:
+        SchemaError: The result is larger than ``MAX_SUBSCHEMAS``.
+    """
+    recursive = _recursive(defs)
+    left: dict[str, Schema] = {}
+    room = MAX_SUBSCHEMAS
+
+    def place(part: Schema) -> Schema:
+        nonlocal room
+        room -= 1
+        if room < 0:
+            raise SchemaError(f"the schema has more than {MAX_SUBSCHEMAS} parts: use fewer or smaller types")
+        ref = part.get("$ref", "")
+        if not ref.startswith(_LOCAL):
+            return part
+        name = ref[len(_LOCAL) :]
+        if name in recursive:
+            if name not in left:
+                left[name] = {}
+                left[name] = rebuilt(defs[name], place)
+            return part
+        here = {keyword: value for keyword, value in part.items() if keyword != "$ref"}
+        return {**rebuilt(defs[name], place), **here}
+
+    root: Schema = rebuilt(schema, place)
+    if root.get("$ref", "").startswith(_LOCAL):
+        # Clients look for the type of the whole at the root.
+        root = {**left[root["$ref"][len(_LOCAL) :]], **{k: v for k, v in root.items() if k != "$ref"}}
+    return {**root, "$defs": left} if left else root
+
+
+def _recursive(defs: Mapping[str, Schema]) -> set[str]:
+    """The names of the definitions that lead back to themselves."""
+    direct = {name: set(_refs(definition)) & defs.keys() for name, definition in defs.items()}
+
+    def reached(name: str) -> set[str]:
+        found: set[str] = set()
+        ahead = list(direct[name])
+        while ahead:
+            following = ahead.pop()
+            if following not in found:
+                found.add(following)
+                ahead.extend(direct[following])
+        return found
+
+    return {name for name in defs if name in reached(name)}
+
+
+def _refs(schema: Any) -> Iterator[str]:
+    if isinstance(schema, dict):
+        if str(schema.get("$ref", "")).startswith(_LOCAL):
+            yield schema["$ref"][len(_LOCAL) :]
+        for _, _, part in subschemas(schema):
+            yield from _refs(part)
+
+
+def admits_text(schema: Any, root: Mapping[str, Any]) -> bool:
+    """Whether a schema could be meant to take a string; in doubt it could."""
+    if not isinstance(schema, dict):
+        return bool(schema)
+    verdicts = [check(schema[keyword], root) for keyword, check in _ADMITS.items() if keyword in schema]
+    return all(verdicts)
+
+
+def _any_admits(parts: Any, root: Mapping[str, Any]) -> bool:
+    return any(admits_text(part, root) for part in parts)
+
+
+def _ref_admits(ref: Any, root: Mapping[str, Any]) -> bool:
+    place, _, name = str(ref).rpartition("/")
+    if place not in ("#/$defs", "#/definitions"):
+        return True
+    target = root.get(place[2:], {}).get(name, True)
+    # One step is enough for types with a name; a chain of names is left alone.
+    return not isinstance(target, dict) or "$ref" in target or admits_text(target, root)
+
+
+_ADMITS: Mapping[str, Callable[[Any, Mapping[str, Any]], bool]] = {
+    "type": lambda names, root: "string" in names,
+    "const": lambda value, root: isinstance(value, str),
+    "enum": lambda values, root: any(isinstance(value, str) for value in values),
+    "anyOf": _any_admits,
+    "oneOf": _any_admits,
+    "allOf": lambda parts, root: all(admits_text(part, root) for part in parts),
+    "$ref": _ref_admits,
+}
+
+
+# --- validating -----------------------------------------------------------------------------------
+
+
+class Validator:
+    """A hand-written schema, checked and compiled.
+
+    Args:
+        schema: JSON Schema; copied, so later changes to it have no effect.
+
+    Attributes:
+        schema: The copy.
+
+    Raises:
+        SchemaError: It is invalid, too large, of an unknown dialect, or refers to what is not there.
+
+    Source: basic/index, "JSON Schema Usage".
+    """
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        try:
+            self.schema: Schema = to_json(dict(schema))
+        except OutputError as error:
+            raise SchemaError(f"is no JSON: {error}") from error
+        _check_size(self.schema)
+        library = _dialect(self.schema)
+        _check_valid(library, self.schema)
+        from jsonschema_specifications import REGISTRY
+
+        # The registry is given so that nothing is ever fetched; the library's own default would.
+        self._library = _bounded(library)(self.schema, registry=REGISTRY)
+        _References(self.schema).check()
+
+    def faults(self, value: Any) -> list[Fault]:
+        """All that is wrong with a JSON value, at most ``MAX_FAULTS``; nothing if it is valid."""
+        try:
+            errors = self._library.iter_errors(value)
+            return list(islice(_unique(fault for error in errors for fault in _faults(error)), MAX_FAULTS))
+        except RecursionError:
+            return [Fault((), "value", "is nested too deeply to be checked", None)]
+        except (OverflowError, ValueError):  # numbers of thousands of digits
+            return [Fault((), "value", "holds a number that is too large to be checked", None)]
+
+
+def _check_size(schema: Schema) -> None:
+    ahead: list[tuple[int, Any]] = [(1, schema)]
+    seen = 0
+    while ahead:
+        depth, part = ahead.pop()
+        seen += isinstance(part, dict)
+        if depth > MAX_SCHEMA_DEPTH:
+            raise SchemaError(f"is nested deeper than {MAX_SCHEMA_DEPTH} levels")
+        if seen > MAX_SUBSCHEMAS:
+            raise SchemaError(f"has more than {MAX_SUBSCHEMAS} objects")
+        inside = part.values() if isinstance(part, dict) else part
+        ahead.extend((depth + 1, child) for child in inside if isinstance(child, (dict, list)))
+
+
+def _dialect(schema: Schema) -> Any:
+    """The library's class for the dialect, all embedded ones being known too."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import validator_for
+
+    ahead: list[Any] = [schema]
+    while ahead:
+        part = ahead.pop()
+        if isinstance(part, dict):
+            if "$schema" in part and not (isinstance(part["$schema"], str) and validator_for(part, default=None)):
+                raise SchemaError(f"has the unknown dialect $schema {part['$schema']!r}; leave it out for 2020-12")
+            ahead.extend(inner for _, _, inner in subschemas(part))
+    return validator_for(schema, default=Draft202012Validator)
+
+
+def _check_valid(library: Any, schema: Schema) -> None:
+    from jsonschema.exceptions import SchemaError as Invalid
+
+    try:
+        library.check_schema(schema)
+    except RecursionError:
+        raise SchemaError("is nested too deeply") from None
+    except Invalid as error:
+        where = "".join(f"/{step}" for step in error.absolute_path)
+        raise SchemaError(f"is invalid: {shorten(error.message)}" + (f" (at #{where})" if where else "")) from error
+
+
+@functools.cache
+def _bounded(library: Any) -> Any:
+    """A dialect whose costly keywords are tamed."""
+    from jsonschema.exceptions import ValidationError
+    from jsonschema.validators import extend
+
+    def pattern(validator: Library, regex: str, value: Any, schema: Schema) -> Iterator[ValidationError]:
+        limit = schema.get("maxLength")
+        if isinstance(value, str) and (limit is None or len(value) <= limit) and not re.search(regex, value):
+            yield ValidationError("does not match")
+
+    def unique(validator: Library, wanted: bool, value: Any, schema: Schema) -> Iterator[ValidationError]:
+        if wanted and isinstance(value, list) and len({_identity(item) for item in value}) < len(value):
+            yield ValidationError("not unique")
+
+    return extend(library, {"pattern": pattern, "uniqueItems": unique})
+
+
+def _identity(value: Any) -> Any:
+    """Something hashable that is equal for values that JSON Schema calls equal, and only for these."""
+    if isinstance(value, dict):
+        return dict, frozenset((name, _identity(item)) for name, item in value.items())
+    if isinstance(value, list):
+        return list, tuple(map(_identity, value))
+    return isinstance(value, bool), value
+
+
+class _References:
+    """Looks up every ``$ref`` of a schema once, when it is registered."""
+
+    def __init__(self, schema: Schema) -> None:
+        from jsonschema_specifications import REGISTRY
+        from referencing import Resource
+        from referencing.jsonschema import DRAFT202012
+
+        self._resource = Resource
+        self._root: Resource[Any] = Resource.from_contents(schema, default_specification=DRAFT202012)
+        self._dialect: Any = DRAFT202012.detect(schema)
+        self._resolver: Any = REGISTRY.resolver_with_root(self._root)
+        self._seen: set[int] = set()
+
+    def check(self) -> None:
+        """Raise ``SchemaError`` if one leads nowhere."""
+        self._check(self._root, self._resolver)
+
+    def _check(self, resource: Resource[Any], resolver: Any) -> None:
+        contents = resource.contents
+        if id(contents) in self._seen or not isinstance(contents, dict):
+            return
+        self._seen.add(id(contents))
+        for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
+            if isinstance(contents.get(keyword), str):
+                self._follow(resolver, contents[keyword])
+        for part in resource.subresources():
+            self._check(part, resolver.in_subresource(part))
+
+    def _follow(self, resolver: Any, ref: str) -> None:
+        from referencing.exceptions import Unresolvable
+
+        try:
+            found = resolver.lookup(ref)
+        except (Unresolvable, TypeError, ValueError) as error:
+            raise SchemaError(
+                f"has the $ref {shorten(ref)!r}, which leads nowhere: external schemas are never fetched, "
+                "put what is meant under $defs"
+            ) from error
+        # What a pointer finds may lie where no keyword expects a schema, and hold more references.
+        if isinstance(found.contents, dict):
+            part = self._resource.from_contents(found.contents, default_specification=self._dialect)
+            self._check(part, found.resolver)
+
+
+# --- the library's errors as faults ---------------------------------------------------------------
+
+
+def _faults(error: ValidationError) -> Iterator[Fault]:
+    steps = tuple(error.relative_path)
+    translated = list(_TRANSLATED.get(str(error.validator), _plain)(error))
+    # An error must never vanish in translation: the value would pass.
+    for fault in translated or [Fault((), "value", shorten(error.message), error.instance)]:
+        yield Fault((*steps, *fault.steps), fault.keyword, fault.limit, fault.value)
+
+
+def _plain(error: ValidationError) -> Iterator[Fault]:
+    if error.validator in _SAME_WORDS:
+        yield Fault((), str(error.validator), error.validator_value, error.instance)
+    elif error.validator is None:
+        yield Fault((), "forbidden", None, error.instance)
+
+
+def _type(error: ValidationError) -> Iterator[Fault]:
+    names = error.validator_value
+    yield Fault((), "type", [names] if isinstance(names, str) else names, error.instance)
+
+
+def _required(error: ValidationError) -> Iterator[Fault]:
+    for name in error.validator_value if isinstance(error.validator_value, list) else ():
+        if name not in error.instance:
+            yield Fault((name,), "required", None, None)
+
+
+def _additional(error: ValidationError) -> Iterator[Fault]:
+    known = error.schema.get("properties", {})
+    patterns = "|".join(error.schema.get("patternProperties", {}))
+    for name in error.instance:
+        if name not in known and not (patterns and re.search(patterns, name)):
+            yield Fault((), "unknown", list(known), name)
+
+
+def _alternatives(error: ValidationError) -> Iterator[Fault]:
+    branches: dict[Any, list[Fault]] = {}
+    for inner in error.context or ():
+        branches.setdefault(inner.relative_schema_path[0], []).extend(_faults(inner))
+    if branches:
+        yield from closest(list(branches.values()))
+    else:
+        yield Fault((), "value", "fits more than one of the alternatives", error.instance)
+
+
+def _unique(faults: Iterator[Fault]) -> Iterator[Fault]:
+    """Without repetitions: the library reports each missing property in an error of its own."""
+    seen: set[Any] = set()
+    for fault in faults:
+        key = (fault.steps, fault.keyword) if fault.keyword == "required" else None
+        if key is None or key not in seen:
+            seen.add(key)
+            yield fault
+
+
+_SAME_WORDS = frozenset(
+    "const enum exclusiveMaximum exclusiveMinimum maxItems maxLength maximum maxProperties minItems minLength"
+    " minimum minProperties multipleOf pattern uniqueItems".split()
+)
+_TRANSLATED: Mapping[str, Callable[[ValidationError], Iterator[Fault]]] = {
+    "type": _type,
+    "required": _required,
+    "additionalProperties": _additional,
+    "anyOf": _alternatives,
+    "oneOf": _alternatives,
+}

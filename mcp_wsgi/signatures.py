@@ -1,0 +1,148 @@
+"""Signatures: the parameters of a function as a client sees them."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Container, Iterator, Mapping
+from typing import Any, Union
+
+import msgspec
+
+from mcp_wsgi.docstrings import describe, innermost
+from mcp_wsgi.errors import RegistrationError
+from mcp_wsgi.shapes import Field, Shape
+from mcp_wsgi.typehints import Compiler, Unsupported, evaluate, remark_default
+
+__all__ = ["Parameters", "read_parameters", "return_hint"]
+
+
+class Parameters(msgspec.Struct, frozen=True):
+    """The parameters of a function.
+
+    Attributes:
+        fields: One for each, in order.
+        defs: The definitions that their schemas refer to.
+        supplied: Parameter -> what makes its default, where the function's own default is not meant
+            for use (pydantic's ``Field(...)``).
+    """
+
+    fields: tuple[Field, ...]
+    defs: Mapping[str, Any]
+    supplied: Mapping[str, Callable[[], Any]]
+
+
+def read_parameters(function: Callable[..., Any], *, owner: str, skip: Container[str] = ()) -> Parameters:
+    """Read the parameters of a function.
+
+    Args:
+        function: A function, bound method, partial (what it binds by keyword is not offered), or
+            callable object; decorators that keep ``__wrapped__`` are seen through.
+        owner: What it belongs to, for error messages.
+        skip: Parameters that are not the client's.
+
+    Raises:
+        RegistrationError: A parameter cannot be given by name, or its type has no JSON form.
+    """
+    signature = _signature(function, owner)
+    scope = getattr(innermost(function), "__globals__", {})
+    compiler, docs = Compiler(scope), describe(function)
+    fields, supplied = [], {}
+    for parameter in _offered(function, signature, owner, skip):
+        try:
+            default = _Default(parameter.default)
+            hint = _hint(parameter, default, scope)
+            shape = compiler.shape(hint)
+        except Unsupported as error:
+            raise RegistrationError(f"{owner}: parameter {parameter.name}: {error}") from error
+        fields.append(_field(parameter.name, shape, default, docs.params.get(parameter.name)))
+        if default.make is not None:
+            supplied[parameter.name] = default.make
+    return Parameters(tuple(fields), compiler.defs, supplied)
+
+
+def return_hint(function: Callable[..., Any], *, owner: str) -> Any:
+    """The annotation of what a function returns, evaluated.
+
+    Returns:
+        ``inspect.Signature.empty`` if it has none.
+
+    Raises:
+        RegistrationError: It cannot be evaluated.
+    """
+    hint = _signature(function, owner).return_annotation
+    try:
+        return evaluate(hint, getattr(innermost(function), "__globals__", {}))
+    except Unsupported as error:
+        raise RegistrationError(f"{owner}: return annotation: {error}") from error
+
+
+_REFUSED = {
+    inspect.Parameter.POSITIONAL_ONLY: "is positional-only, but arguments come by name: remove the / after it",
+    inspect.Parameter.VAR_POSITIONAL: "takes any number of values, but arguments come by name: take a list",
+    inspect.Parameter.VAR_KEYWORD: "takes any names, which no schema can list: name the parameters, or take a dict",
+}
+
+
+def _signature(function: Callable[..., Any], owner: str) -> inspect.Signature:
+    try:
+        if sys.version_info >= (3, 14):  # lazy annotations may name what exists for type checkers only
+            import annotationlib
+
+            return inspect.signature(function, annotation_format=annotationlib.Format.FORWARDREF)
+        return inspect.signature(function)
+    except (TypeError, ValueError) as error:
+        raise RegistrationError(f"{owner}: has no readable signature: wrap it in a function") from error
+
+
+def _offered(
+    function: Callable[..., Any], signature: inspect.Signature, owner: str, skip: Container[str]
+) -> Iterator[inspect.Parameter]:
+    # What a partial binds is settled, though its signature still lists it.
+    settled = function.keywords if isinstance(function, functools.partial) else {}
+    for parameter in signature.parameters.values():
+        if parameter.name in skip or parameter.name in settled:
+            continue
+        if parameter.kind in _REFUSED:
+            raise RegistrationError(f"{owner}: parameter {parameter.name} {_REFUSED[parameter.kind]}")
+        yield parameter
+
+
+class _Default:
+    """A parameter's default, seen through pydantic's ``Field(...)``."""
+
+    def __init__(self, default: Any) -> None:
+        self.field = default if type(default).__module__ == "pydantic.fields" else None
+        self.make: Callable[[], Any] | None = None
+        self.required = default is inspect.Parameter.empty
+        self.value = default
+        if self.field is not None:
+            self.required = self.field.is_required()
+            self.value = None if self.field.default_factory else self.field.default
+            if not self.required:
+                self.make = functools.partial(self.field.get_default, call_default_factory=True)
+
+    @property
+    def remark(self) -> dict[str, Any]:
+        """The ``default`` keyword of the schema."""
+        if self.required or (self.field is not None and self.field.default_factory):
+            return {}
+        return remark_default(self.value)
+
+
+def _hint(parameter: inspect.Parameter, default: _Default, scope: Mapping[str, Any]) -> Any:
+    hint = Any if parameter.annotation is parameter.empty else evaluate(parameter.annotation, scope)
+    if default.field is not None:
+        from typing import Annotated
+
+        hint = Annotated[hint, default.field]
+    return hint
+
+
+def _field(name: str, shape: Shape, default: _Default, text: str | None) -> Field:
+    notes: dict[str, Any] = {}
+    if text is not None and "description" not in shape.schema:
+        notes["description"] = text
+    notes.update(default.remark)
+    return Field(name, name, shape, default.required, notes)

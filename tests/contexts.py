@@ -1,0 +1,30 @@
+"""Contexts for tests that call a handler without a transport."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcp_wsgi.context import Call, Context
+from mcp_wsgi.revisions import MODERN
+
+__all__ = ["context"]
+
+
+class Heard:
+    """A sink that keeps what was emitted."""
+
+    cancelled = False
+
+    def __init__(self) -> None:
+        self.messages: list[bytes] = []
+
+    def emit(self, message: bytes) -> None:
+        self.messages.append(message)
+
+    def allow_progress(self) -> bool:
+        return True
+
+
+def context(method: str = "tools/call", **call: Any) -> Context:
+    """The context of a call by a client of the newest revision; ``call`` has further fields of ``Call``."""
+    return Context(Call(method, {}, 1, MODERN[0], **call), Heard())
