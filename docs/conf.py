@@ -25,7 +25,7 @@ html_title = f"mcp-wsgi {__version__}"
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
-autodoc_default_options = {"members": True, "show-inheritance": True}
+autodoc_default_options = {"members": True, "show-inheritance": True, "ignore-module-all": True}
 autodoc_use_type_comments = False
 napoleon_numpy_docstring = False
 napoleon_use_rtype = False

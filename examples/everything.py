@@ -12,7 +12,7 @@ from __future__ import annotations
 import base64
 import os
 import time
-from typing import Any
+from typing import Annotated, Any
 
 from mcp_wsgi import (
     Audio,
@@ -108,21 +108,12 @@ def test_logging_tool(ctx: Context) -> str:
     return "Logged."
 
 
-@mcp.tool(
-    input_schema={
-        "type": "object",
-        "properties": {
-            "region": {
-                "type": "string",
-                "description": "Repeated in the header Mcp-Param-Region, where a router can see it.",
-                "x-mcp-header": "Region",
-            }
-        },
-        "additionalProperties": False,
-    }
-)
-def test_x_mcp_header(region: str | None = None) -> str:
-    """Take an argument that is repeated in a header."""
+Region = Annotated[str, "Repeated in the header Mcp-Param-Region.", {"x-mcp-header": "Region"}]
+
+
+@mcp.tool
+def test_x_mcp_header(region: Region = "none") -> str:  # noqa: PT028 - a tool, not a test
+    """Take an argument that is repeated in a header, where a router can see it."""
     return f"Region: {region}"
 
 

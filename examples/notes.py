@@ -115,11 +115,8 @@ def database() -> Iterator[sqlite3.Connection]:
 def insert(db: sqlite3.Connection, new: NewNote) -> Note:
     """Write one note."""
     written = datetime.now(timezone.utc).replace(microsecond=0)
-    row = db.execute(
-        "INSERT INTO note (title, text, written) VALUES (?, ?, ?)", (new.title, new.text, written.isoformat())
-    )
-    note_id = row.lastrowid
-    assert note_id is not None
+    db.execute("INSERT INTO note (title, text, written) VALUES (?, ?, ?)", (new.title, new.text, written.isoformat()))
+    (note_id,) = db.execute("SELECT last_insert_rowid()").fetchone()
     tags = sorted(set(new.tags))
     db.executemany("INSERT INTO tag VALUES (?, ?)", [(note_id, tag) for tag in tags])
     return Note(note_id, new.title, new.text, tags, written)
@@ -226,9 +223,7 @@ def stats() -> Statistics:
 def index() -> list[dict[str, str]]:
     """Titles and addresses of all notes, newest first."""
     with database() as db:
-        return [
-            {"uri": f"notes://{note.id}", "title": note.title} for note in select(db, "true ORDER BY id DESC")
-        ]
+        return [{"uri": f"notes://{note.id}", "title": note.title} for note in select(db, "true ORDER BY id DESC")]
 
 
 @mcp.resource("notes://{note_id}", mime_type="text/markdown")

@@ -291,8 +291,10 @@ _KEYWORDS = {
 }
 # Keywords of a schema that say nothing about values; so do all that start with "x-".
 _REMARKS = frozenset(
-    "title description default examples deprecated readOnly writeOnly format contentEncoding contentMediaType"
-    " $comment".split()
+    (
+        *("title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "format"),
+        *("contentEncoding", "contentMediaType", "$comment"),
+    )
 )
 
 

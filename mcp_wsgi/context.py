@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any, Protocol, TypeVar
 
@@ -76,7 +77,7 @@ class Call(msgspec.Struct, frozen=True):
     principal: Any = None
     progress_token: Id | None = None
     log_level: str | None = None
-    headers: Mapping[str, str] = _EMPTY  # type: ignore[assignment]
+    headers: Mapping[str, str] = _EMPTY
     environ: Mapping[str, Any] = _EMPTY
     verify: Callable[[Arguments, dict[str, Any]], None] | None = None
 
@@ -85,6 +86,10 @@ class Sink(Protocol):
     """Where a running call's messages go, and what it is told in return."""
 
     cancelled: bool
+
+    @property
+    def order(self) -> AbstractContextManager[Any]:
+        """A lock to hold while a message is made and sent, where threads must keep an order."""
 
     def emit(self, message: bytes) -> None:
         """Send one encoded message to the client of the call, in order."""
@@ -185,29 +190,33 @@ class Context:
             message: One readable line; default: none.
 
         Raises:
-            ValueError: A number is not finite.
+            ValueError: A number is not finite, or the message has lone surrogates.
             Cancelled: The client has cancelled the call.
 
         Source: basic/patterns/progress.
         """
         self.raise_if_cancelled()
-        if not (math.isfinite(progress) and (total is None or math.isfinite(total))):
-            raise ValueError(f"progress must be finite, got {progress!r} of {total!r}")
-        token = self._call.progress_token
-        if token is None or progress <= self._last:
+        number, token = _finite(progress), self._call.progress_token
+        whole = None if total is None else _finite(total)
+        if token is None or number <= self._last:
             return
-        params: dict[str, Any] = {"progressToken": token, "progress": progress}
-        if total is not None:
-            params["total"] = total
+        params: dict[str, Any] = {"progressToken": token, "progress": number}
+        if whole is not None:
+            params["total"] = whole
         if message is not None:
             params["message"] = message
-        encoded = encode_notification("notifications/progress", params)
-        self._last = progress
-        if self._sink.allow_progress():
-            self._pending = None
-            self._sink.emit(encoded)
-        else:
-            self._pending = encoded
+        self._send_progress(number, encode_notification("notifications/progress", params))
+
+    def _send_progress(self, progress: float, encoded: bytes) -> None:
+        with self._sink.order:
+            if progress <= self._last:
+                return  # another thread of the callback was faster
+            self._last = progress
+            if self._sink.allow_progress():
+                self._pending = None
+                self._sink.emit(encoded)
+            else:
+                self._pending = encoded
 
     def track(self, items: Iterable[T], total: float | None = None, message: str | None = None) -> Iterator[T]:
         """Go through ``items`` and report progress after each: ``for row in ctx.track(rows): ...``.
@@ -220,9 +229,8 @@ class Context:
         Raises:
             Cancelled: The client has cancelled the call.
         """
-        if total is None:
-            length = getattr(items, "__len__", None)
-            total = length() if length is not None else None
+        if total is None and isinstance(items, Sized):
+            total = len(items)
         for done, item in enumerate(items, 1):
             self.raise_if_cancelled()
             yield item
@@ -230,9 +238,12 @@ class Context:
 
     def flush(self) -> None:
         """Send the progress that the rate limit still holds back; called when a callback ends."""
-        pending, self._pending = self._pending, None
-        if pending is not None and not self._sink.cancelled:
-            self._sink.emit(pending)
+        if self._pending is None or self._sink.cancelled:
+            return
+        with self._sink.order:
+            pending, self._pending = self._pending, None
+            if pending is not None:
+                self._sink.emit(pending)
 
     # --- logs -------------------------------------------------------------------------------------
 
@@ -252,10 +263,7 @@ class Context:
         Source: server/utilities/logging.
         """
         self.raise_if_cancelled()
-        rank = _RANK.get(level)
-        if rank is None:
-            raise ValueError(f"unknown log level {level!r}; the levels are {', '.join(LEVELS)}")
-        if rank < self._threshold:
+        if not self.wants(level):
             return
         params: dict[str, Any] = {"level": level, "data": to_json(data)}
         if logger is not None:
@@ -263,8 +271,15 @@ class Context:
         self._sink.emit(encode_notification("notifications/message", params))
 
     def wants(self, level: str) -> bool:
-        """Whether a log message of that level would be sent."""
-        return _RANK[level] >= self._threshold
+        """Whether a log message of that level would be sent.
+
+        Raises:
+            ValueError: The level does not exist.
+        """
+        rank = _RANK.get(level)
+        if rank is None:
+            raise ValueError(f"unknown log level {level!r}; the levels are {', '.join(LEVELS)}")
+        return rank >= self._threshold
 
     def debug(self, data: Any, logger: str | None = None) -> None:
         """``log("debug", data)``."""
@@ -299,6 +314,17 @@ class Context:
         self.log("emergency", data, logger)
 
 
+def _finite(value: float) -> float:
+    """``value`` as JSON can say it; any real number will do, such as a ``Decimal``."""
+    try:
+        finite = math.isfinite(value)
+    except OverflowError:  # an integer beyond what a float holds
+        finite = False
+    if not finite:
+        raise ValueError(f"progress must be finite, not {value!r}")
+    return value if type(value) is int or type(value) is float else float(value)
+
+
 _current: ContextVar[Context | None] = ContextVar("mcp_wsgi.context", default=None)
 
 
@@ -324,6 +350,14 @@ class ContextLogHandler(logging.Handler):
     this package itself are left alone.
     """
 
+    def handle(self, record: logging.LogRecord) -> Any:
+        """Send one record, if the filters let it through."""
+        # Without the handler's lock, which all calls share: a call may wait here for its own client.
+        passed: Any = self.filter(record)  # since Python 3.12 it may be another record
+        if passed:
+            self.emit(passed if isinstance(passed, logging.LogRecord) else record)
+        return passed
+
     def emit(self, record: logging.LogRecord) -> None:
         """Send one record; what goes wrong is the logging module's to report."""
         ctx = _current.get()
@@ -333,10 +367,13 @@ class ContextLogHandler(logging.Handler):
         if not ctx.wants(level):
             return
         try:
-            text = record.getMessage().encode("utf-8", "replace").decode()
-            ctx.log(level, text, record.name)
-        except Exception:
+            ctx.log(level, _clean(record.getMessage()), _clean(record.name))
+        except Exception:  # noqa: BLE001
             self.handleError(record)
+
+
+def _clean(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
 
 
 def _protocol_level(levelno: int) -> str:

@@ -17,9 +17,16 @@ from typing import Any
 
 import msgspec
 
+from mcp_wsgi import content
 from mcp_wsgi.problems import Steps, render_path, shorten
 
-__all__ = ["OutputError", "to_json"]
+__all__ = ["CONTENT", "OutputError", "to_json"]
+
+#: Values that are content, not data: they have wire forms of their own.
+CONTENT: tuple[type, ...] = (
+    *(content.Text, content.Image, content.Audio, content.ResourceLink, content.EmbeddedResource),
+    *(content.ResourceContents, content.ToolResult, content.Message, content.PromptResult),
+)
 
 
 class OutputError(Exception):
@@ -129,6 +136,8 @@ def _with_text_keys(value: dict[Any, Any]) -> dict[str, Any]:
 
 
 def _convert(value: Any) -> Any:
+    if isinstance(value, CONTENT):
+        raise _Unfit(f"{type(value).__name__} is content, and cannot be a part of structured data")
     try:
         # Before msgspec sees it: a pydantic dataclass is a dataclass too, with rules of its own.
         if hasattr(type(value), "__pydantic_serializer__"):

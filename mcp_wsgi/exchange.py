@@ -7,8 +7,7 @@ order. Bytes go through unread; turning them into HTTP is the endpoint's work.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from typing import Any
 
 import msgspec
@@ -46,22 +45,23 @@ class Exchange:
         clock: Monotonic seconds.
         streaming: Whether the client takes a stream; without, messages are dropped.
         late: Makes the answer for a call that missed its deadline.
+
+    Attributes:
+        cancelled: Whether the callback is to stop.
     """
 
     __slots__ = (
         "_clock",
         "_crew",
+        "_guard",
         "_head",
         "_job",
         "_late",
-        "_lock",
         "_open",
         "_options",
-        "_room",
-        "_tokens",
-        "_tokens_at",
-        "_unread",
-        "_unread_bytes",
+        "_outbox",
+        "_over",
+        "_quiet",
         "cancelled",
     )
 
@@ -71,10 +71,13 @@ class Exchange:
         self._crew = crew
         self._options = options
         self._clock = clock
-        self._open = streaming
         self._late = late
-        self._lock: Any = None
+        self._guard = crew.guard()
+        self._job: Any = None
         self._head: bytes | None = None
+        self._outbox: _Outbox | None = None
+        self._open = streaming  # what is emitted is taken
+        self._over = False  # the request's side is through with the call
         self.cancelled = False
 
     # --- the callback's side ----------------------------------------------------------------------
@@ -85,46 +88,51 @@ class Exchange:
         Raises:
             Cancelled: The client has cancelled the call or has gone.
         """
-        if not self._open:
-            return
-        with self._guard():
-            self._unread += 1
-            self._unread_bytes += len(message)
-        self._job.put(message)
-        while self._full() and self._open:
-            self._room.wait(1.0)
+        if self._open:
+            outbox = self._made_outbox()
+            with self._guard:
+                outbox.add(message)
+            self._job.put(message)
+            if self._crew.concurrent:
+                self._wait_for_room(outbox)
         if self.cancelled:
             raise Cancelled
 
+    def _wait_for_room(self, outbox: _Outbox) -> None:
+        # The order matters: ``leave`` closes, then sets the event that ``_is_full`` clears.
+        while self._is_full(outbox) and self._open:
+            left = self._quiet - self._clock()
+            if left <= 0:
+                # A client that reads nothing holds up ``messages``, too: the deadline is kept here.
+                self.leave(cancel=True)
+                return
+            outbox.room.wait(left)
+
+    def _is_full(self, outbox: _Outbox) -> bool:
+        with self._guard:
+            full = outbox.is_full()
+            if full:
+                outbox.room.clear()
+            return full
+
     def allow_progress(self) -> bool:
         """Take one from a bucket of ``progress_rate`` tokens that fills up within a second."""
-        rate = self._options.progress_rate
-        with self._guard():
-            now = self._clock()
-            self._tokens = min(max(rate, 1.0), self._tokens + (now - self._tokens_at) * rate)
-            self._tokens_at = now
-            if self._tokens < 1:
-                return False
-            self._tokens -= 1
-            return True
+        outbox = self._made_outbox()
+        with self._guard:
+            return outbox.take_token(self._clock())
 
-    def _guard(self) -> Any:
+    @property
+    def order(self) -> Any:
+        """A lock to hold while a message is made and sent, where threads must keep an order."""
+        return self._made_outbox().order
+
+    def _made_outbox(self) -> _Outbox:
         # Most calls emit nothing, so what only emitting needs is made by the first to emit.
-        lock = self._lock
-        if lock is None:
-            self._unread = self._unread_bytes = 0
-            self._tokens = max(self._options.progress_rate, 1.0)
-            self._tokens_at = self._clock()
-            self._room = self._crew.event()
-            lock = self._lock = threading.Lock()
-        return lock
-
-    def _full(self) -> bool:
-        with self._lock:
-            full = self._unread > self._options.event_log or self._unread_bytes > self._options.event_log_bytes
-            if full:
-                self._room.clear()
-            return full
+        if self._outbox is None:
+            with self._guard:
+                if self._outbox is None:
+                    self._outbox = _Outbox(self._crew.lock(), self._job.event(), self._options, self._clock())
+        return self._outbox
 
     # --- the request's side -----------------------------------------------------------------------
 
@@ -137,9 +145,17 @@ class Exchange:
 
         def run(job: Job) -> Answer:
             self._job = job
-            return callback(self)
+            try:
+                return callback(self)
+            finally:
+                self._open = False
 
-        self._job = self._crew.start(run)
+        self._quiet = self._clock() + self._options.request_timeout
+        try:
+            self._job = self._crew.start(run)
+        except BaseException:
+            self._desert()
+            raise
 
     def first(self) -> Answer | None:
         """Wait for the first thing the callback gives.
@@ -152,7 +168,11 @@ class Exchange:
         wait = options.request_timeout
         if self._open:
             wait = min(wait, options.stream_after)
-        item = self._job.take(wait)
+        try:
+            item = self._job.take(wait)
+        except BaseException:
+            self._desert()
+            raise
         if type(item) is Answer:
             return item
         if item is not NOTHING:
@@ -162,36 +182,41 @@ class Exchange:
             return self._late()
         return None
 
-    def messages(self) -> Iterator[bytes | None]:
-        """Everything in order, the answer last; ``None`` is the time for a keep-alive."""
+    def messages(self) -> Generator[bytes | None, None, None]:
+        """Everything in order, the answer last; ``None`` is the time for a keep-alive.
+
+        A generator that is dropped half-way, without ``leave``, cancels the call.
+        """
+        try:
+            yield from self._messages()
+        finally:
+            self._desert()
+
+    def _messages(self) -> Generator[bytes | None, None, None]:
         options, clock = self._options, self._clock
-        now = clock()
-        end = now + options.stream_lifetime
-        quiet = now + options.request_timeout - (options.stream_after if self._head is None else 0)
+        end = clock() + options.stream_lifetime
         item: Any = NOTHING if self._head is None else self._head
-        while True:
-            if type(item) is Answer:
-                yield item.body
-                return
+        while type(item) is not Answer:
             if item is NOTHING:
                 yield None
             else:
-                self._read(item)
-                quiet = clock() + options.request_timeout
+                self._count_out(item)
                 yield item
-            now = clock()
-            last = min(end, quiet)
-            if now >= last:
+            left = min(end, self._quiet) - clock()
+            if left > 0:
+                item = self._job.take(min(options.keepalive, left))
+            else:
                 self.leave(cancel=True)
-                yield self._late().body
-                return
-            item = self._job.take(min(options.keepalive, last - now))
+                item = self._late()
+        self._over = True
+        yield item.body
 
-    def _read(self, message: bytes) -> None:
-        with self._guard():
-            self._unread -= 1
-            self._unread_bytes -= len(message)
-        self._room.set()
+    def _count_out(self, message: bytes) -> None:
+        self._quiet = self._clock() + self._options.request_timeout
+        outbox = self._made_outbox()
+        with self._guard:
+            outbox.remove(message)
+        outbox.room.set()
 
     def leave(self, *, cancel: bool) -> None:
         """Nobody reads any more.
@@ -201,10 +226,52 @@ class Exchange:
                 dropped.
         """
         self._open = False
-        self.cancelled = self.cancelled or cancel
-        if self._lock is not None:
-            self._room.set()
+        self._over = True
+        if self.cancelled:
+            return
+        self.cancelled = cancel
+        if self._outbox is not None:
+            self._outbox.room.set()
         if cancel:
             self._job.kill()
         else:
             self._job.abandon()
+
+    def _desert(self) -> None:
+        if self._job is not None and not self._over:
+            self.leave(cancel=True)
+
+
+class _Outbox:
+    """What only a call that emits needs; its methods are called with the exchange's guard held."""
+
+    __slots__ = ("_bytes", "_max_bytes", "_max_messages", "_rate", "_tokens", "_tokens_at", "_unread", "order", "room")
+
+    def __init__(self, order: Any, room: Any, options: Options, now: float) -> None:
+        self.order = order
+        self.room = room
+        self._max_messages = options.event_log
+        self._max_bytes = options.event_log_bytes
+        self._unread = self._bytes = 0
+        self._rate = options.progress_rate
+        self._tokens = max(self._rate, 1.0)
+        self._tokens_at = now
+
+    def add(self, message: bytes) -> None:
+        self._unread += 1
+        self._bytes += len(message)
+
+    def remove(self, message: bytes) -> None:
+        self._unread -= 1
+        self._bytes -= len(message)
+
+    def is_full(self) -> bool:
+        return self._unread > self._max_messages or self._bytes > self._max_bytes
+
+    def take_token(self, now: float) -> bool:
+        filled = self._tokens + (now - self._tokens_at) * self._rate
+        self._tokens, self._tokens_at = min(filled, max(self._rate, 1.0)), now
+        if self._tokens < 1.0:
+            return False
+        self._tokens -= 1.0
+        return True

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from itertools import accumulate
 from typing import Any
 
 import msgspec
@@ -26,6 +27,7 @@ __all__ = [
     "Request",
     "Response",
     "decode",
+    "dumps",
     "encode",
     "encode_error",
     "encode_notification",
@@ -59,7 +61,7 @@ class Response(msgspec.Struct, frozen=True, gc=False):
     error: dict[str, Any] | None
 
 
-class Invalid(msgspec.Struct, frozen=True, gc=False):
+class Invalid(msgspec.Struct, frozen=True):
     """JSON that is no message: why, and the id if one could be read."""
 
     error: MCPError
@@ -76,6 +78,7 @@ class Batch(msgspec.Struct, frozen=True):
 
 
 _decode = msgspec.json.Decoder().decode
+_write = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 encode = msgspec.json.Encoder().encode
 
 
@@ -83,68 +86,91 @@ def decode(text: bytes | str) -> Any:
     """Read JSON strictly.
 
     Raises:
-        ParseError: Not UTF-8, not JSON, or numbers out of range.
+        ParseError: Not UTF-8, not JSON, numbers out of range, or nested beyond what Python can follow.
     """
     try:
         return _decode(text)
     except RecursionError:
         raise ParseError("Parse error: nested too deeply") from None
-    except msgspec.MsgspecError as problem:
+    except (msgspec.MsgspecError, UnicodeError) as problem:
         # The decoder's own words name positions only, never content.
         raise ParseError(f"Parse error: {problem}") from None
 
 
-def parse(body: bytes, *, max_depth: int = 64) -> Message | Batch:
+def parse(body: bytes, *, max_depth: int = 64, max_batch: int = 100) -> Message | Batch:
     """Read one body or line.
 
     Args:
         body: The bytes as received.
         max_depth: Levels of nesting that are accepted.
+        max_batch: Messages in one batch that are accepted.
 
     Raises:
         ParseError: It is not JSON, or nested too deeply. (RFC 8259, 9, allows such a limit.)
 
     Source: basic/index, "Messages"; JSON-RPC 2.0.
     """
-    value = decode(body)
-    # Every level opens a bracket, so few brackets need no walk.
-    if body.count(b"[") + body.count(b"{") > max_depth and _deeper_than(value, max_depth):
+    # Every level opens a bracket, so few brackets need no closer look.
+    if body.count(b"[") + body.count(b"{") > max_depth and _depth(body) > max_depth:
         raise ParseError(f"Parse error: nested deeper than {max_depth} levels")
-    if type(value) is list:
-        if not value:
-            return Invalid(InvalidRequest("Invalid request: the batch is empty"), None)
-        return Batch(tuple(map(_message, value)))
-    return _message(value)
+    value = decode(body)
+    return _batch(value, max_batch) if type(value) is list else _message(value)
+
+
+def _depth(body: bytes) -> int:
+    """The levels of nesting in JSON, or at least those in front of its first fault.
+
+    It is found without decoding, which recurses and takes memory.
+    """
+    # A quote that is not escaped begins or ends a string, so every other piece is outside of one.
+    pieces = body.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')
+    steps = b"".join(pieces[::2]).translate(_STEPS, _NO_BRACKETS)
+    return max(accumulate(memoryview(steps).cast("b")), default=0)
+
+
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+#: A bracket that opens becomes the signed byte 1, one that closes -1.
+_STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
+
+
+def _batch(items: list[Any], limit: int) -> Batch | Invalid:
+    if not items:
+        return _invalid("the batch is empty", None)
+    if len(items) > limit:
+        # Before its items are looked at: each that is no message would become an error of its own.
+        return _invalid(f"a batch has at most {limit} messages", None)
+    return Batch(tuple(map(_message, items)))
 
 
 def _message(value: Any) -> Message:
     if type(value) is not dict:
-        return Invalid(InvalidRequest("Invalid request: a message is a JSON object"), None)
-    identity = value.get("id")
-    kind = type(identity)
-    has_id = kind is int or kind is str
+        return _invalid("a message is a JSON object", None)
+    given = value.get("id")
+    identity: Id | None = given if type(given) is str or type(given) is int else None
     if value.get("jsonrpc") != "2.0":
-        return _invalid('"jsonrpc" must be "2.0"', identity if has_id else None)
-    if not has_id and "id" in value and not ("error" in value and identity is None):
-        return _invalid('"id" must be a string or an integer', None)
+        return _invalid('"jsonrpc" must be "2.0"', identity)
     if "method" not in value:
-        return _response(value, identity if has_id else None)
-    method = value["method"]
+        return _response(value, identity)
+    if identity is None and "id" in value:
+        return _invalid('"id" must be a string or an integer', None)
+    method, params = value["method"], value.get("params", _NO_PARAMS)
     if type(method) is not str:
-        return _invalid('"method" must be a string', identity if has_id else None)
-    params = value.get("params", _ABSENT)
-    if params is _ABSENT:
+        return _invalid('"method" must be a string', identity)
+    if params is _NO_PARAMS:
         params = {}
     elif type(params) is not dict:
-        return _invalid('"params" must be an object', identity if has_id else None)
-    return Request(identity, method, params) if has_id else Notification(method, params)
+        return _invalid('"params" must be an object', identity)
+    return Notification(method, params) if identity is None else Request(identity, method, params)
 
 
-_ABSENT: Any = object()
+_NO_PARAMS: Any = object()
 
 
 def _response(value: dict[str, Any], identity: Id | None) -> Message:
     result, error = value.get("result"), value.get("error")
+    # An error may stand without an id, or with the null that JSON-RPC 2.0 wants, if none was readable.
+    if identity is None and value.get("id") is not None:
+        return _invalid('"id" must be a string or an integer', None)
     if ("result" in value) == ("error" in value):
         return _invalid('a message has a "method", or else one of "result" and "error"', identity)
     if "result" in value and (type(result) is not dict or identity is None):
@@ -162,20 +188,6 @@ def _invalid(why: str, identity: Id | None) -> Invalid:
     return Invalid(InvalidRequest(f"Invalid request: {why}"), identity)
 
 
-def _deeper_than(value: Any, limit: int) -> bool:
-    level = [value]
-    for _ in range(limit):
-        level = [
-            item
-            for container in level
-            for item in (container.values() if type(container) is dict else container)
-            if type(item) is dict or type(item) is list
-        ]
-        if not level:
-            return False
-    return True
-
-
 def dumps(value: Any) -> str:
     """Write JSON built-ins strictly: no NaN or Infinity, no cycles, nothing that UTF-8 lacks.
 
@@ -183,7 +195,7 @@ def dumps(value: Any) -> str:
         ValueError: One of those.
         TypeError: Something that JSON has no form for.
     """
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = _write(value)
     text.encode()  # a lone surrogate fails here, where its owner can be told
     return text
 
@@ -203,19 +215,18 @@ def encode_error(identity: Id | None, error: MCPError, *, code: int | None = Non
 
     Source: basic/index, "Error Responses".
     """
-    body: dict[str, Any] = {"code": error.code if code is None else code, "message": error.message}
-    if error.data is not None:
-        body["data"] = error.data
-    message: dict[str, Any] = {"jsonrpc": "2.0"}
+    body: dict[str, Any] = {"code": error.code if code is None else code, "message": str(error)}
+    message: dict[str, Any] = {"jsonrpc": "2.0", "error": body}
     if identity is not None:
         message["id"] = identity
-    message["error"] = body
+    if error.data is not None:
+        body["data"] = error.data
     try:
-        return dumps(message).encode()
+        return _write(message).encode()
     except (TypeError, ValueError, RecursionError):
         # Application data that has no JSON form must not turn an answer into none.
         body.pop("data", None)
-        body["message"] = str(body["message"]).encode("utf-8", "replace").decode()
+        body["message"] = body["message"].encode("utf-8", "replace").decode()
         return encode(message)
 
 
@@ -226,4 +237,4 @@ def encode_notification(method: str, params: Mapping[str, Any]) -> bytes:
         ValueError: NaN, Infinity, a cycle, or a lone surrogate.
         TypeError: Something that JSON has no form for.
     """
-    return dumps({"jsonrpc": "2.0", "method": method, "params": params}).encode()
+    return _write({"jsonrpc": "2.0", "method": method, "params": params}).encode()

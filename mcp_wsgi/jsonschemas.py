@@ -24,8 +24,6 @@ from mcp_wsgi.encoding import OutputError, to_json
 from mcp_wsgi.problems import MAX_FAULTS, Fault, closest, shorten
 
 if TYPE_CHECKING:
-    from jsonschema.exceptions import ValidationError
-    from jsonschema.protocols import Validator as Library
     from referencing import Resource
 
 __all__ = [
@@ -56,10 +54,13 @@ class SchemaError(Exception):
 # Where the keywords of all dialects hold schemas: one (or a list), or one for each of many names.
 # Everything else, such as ``enum`` and ``default``, is data, whatever it looks like.
 _ONE = frozenset(
-    "additionalItems additionalProperties allOf anyOf contains contentSchema disallow else extends if items not oneOf"
-    " prefixItems propertyNames then unevaluatedItems unevaluatedProperties".split()
+    (
+        *("additionalItems", "additionalProperties", "allOf", "anyOf", "contains", "contentSchema", "disallow", "else"),
+        *("extends", "if", "items", "not", "oneOf", "prefixItems", "propertyNames", "then", "unevaluatedItems"),
+        "unevaluatedProperties",
+    )
 )
-_NAMED = frozenset("$defs definitions dependencies dependentSchemas patternProperties properties".split())
+_NAMED = frozenset(("$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"))
 
 
 def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[str, str | int | None, Any]]:
@@ -219,7 +220,7 @@ class Validator:
         _check_size(self.schema)
         library = _dialect(self.schema)
         _check_valid(library, self.schema)
-        from jsonschema_specifications import REGISTRY
+        from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
 
         # The registry is given so that nothing is ever fetched; the library's own default would.
         self._library = _bounded(library)(self.schema, registry=REGISTRY)
@@ -259,10 +260,17 @@ def _dialect(schema: Schema) -> Any:
     while ahead:
         part = ahead.pop()
         if isinstance(part, dict):
-            if "$schema" in part and not (isinstance(part["$schema"], str) and validator_for(part, default=None)):
+            if "$schema" in part and not _is_dialect(part["$schema"]):
                 raise SchemaError(f"has the unknown dialect $schema {part['$schema']!r}; leave it out for 2020-12")
             ahead.extend(inner for _, _, inner in subschemas(part))
     return validator_for(schema, default=Draft202012Validator)
+
+
+def _is_dialect(name: Any) -> bool:
+    from jsonschema.validators import validator_for
+
+    unknown: Any = None
+    return isinstance(name, str) and validator_for({"$schema": name}, default=unknown) is not None
 
 
 def _check_valid(library: Any, schema: Schema) -> None:
@@ -281,14 +289,16 @@ def _check_valid(library: Any, schema: Schema) -> None:
 def _bounded(library: Any) -> Any:
     """A dialect whose costly keywords are tamed."""
     from jsonschema.exceptions import ValidationError
-    from jsonschema.validators import extend
+    from jsonschema import validators
 
-    def pattern(validator: Library, regex: str, value: Any, schema: Schema) -> Iterator[ValidationError]:
+    extend: Any = validators.extend
+
+    def pattern(validator: Any, regex: str, value: Any, schema: Schema) -> Iterator[Exception]:
         limit = schema.get("maxLength")
         if isinstance(value, str) and (limit is None or len(value) <= limit) and not re.search(regex, value):
             yield ValidationError("does not match")
 
-    def unique(validator: Library, wanted: bool, value: Any, schema: Schema) -> Iterator[ValidationError]:
+    def unique(validator: Any, wanted: bool, value: Any, schema: Schema) -> Iterator[Exception]:
         if wanted and isinstance(value, list) and len({_identity(item) for item in value}) < len(value):
             yield ValidationError("not unique")
 
@@ -352,7 +362,7 @@ class _References:
 # --- the library's errors as faults ---------------------------------------------------------------
 
 
-def _faults(error: ValidationError) -> Iterator[Fault]:
+def _faults(error: Any) -> Iterator[Fault]:
     steps = tuple(error.relative_path)
     translated = list(_TRANSLATED.get(str(error.validator), _plain)(error))
     # An error must never vanish in translation: the value would pass.
@@ -360,25 +370,25 @@ def _faults(error: ValidationError) -> Iterator[Fault]:
         yield Fault((*steps, *fault.steps), fault.keyword, fault.limit, fault.value)
 
 
-def _plain(error: ValidationError) -> Iterator[Fault]:
+def _plain(error: Any) -> Iterator[Fault]:
     if error.validator in _SAME_WORDS:
         yield Fault((), str(error.validator), error.validator_value, error.instance)
     elif error.validator is None:
         yield Fault((), "forbidden", None, error.instance)
 
 
-def _type(error: ValidationError) -> Iterator[Fault]:
+def _type(error: Any) -> Iterator[Fault]:
     names = error.validator_value
     yield Fault((), "type", [names] if isinstance(names, str) else names, error.instance)
 
 
-def _required(error: ValidationError) -> Iterator[Fault]:
+def _required(error: Any) -> Iterator[Fault]:
     for name in error.validator_value if isinstance(error.validator_value, list) else ():
         if name not in error.instance:
             yield Fault((name,), "required", None, None)
 
 
-def _additional(error: ValidationError) -> Iterator[Fault]:
+def _additional(error: Any) -> Iterator[Fault]:
     known = error.schema.get("properties", {})
     patterns = "|".join(error.schema.get("patternProperties", {}))
     for name in error.instance:
@@ -386,7 +396,7 @@ def _additional(error: ValidationError) -> Iterator[Fault]:
             yield Fault((), "unknown", list(known), name)
 
 
-def _alternatives(error: ValidationError) -> Iterator[Fault]:
+def _alternatives(error: Any) -> Iterator[Fault]:
     branches: dict[Any, list[Fault]] = {}
     for inner in error.context or ():
         branches.setdefault(inner.relative_schema_path[0], []).extend(_faults(inner))
@@ -407,10 +417,12 @@ def _unique(faults: Iterator[Fault]) -> Iterator[Fault]:
 
 
 _SAME_WORDS = frozenset(
-    "const enum exclusiveMaximum exclusiveMinimum maxItems maxLength maximum maxProperties minItems minLength"
-    " minimum minProperties multipleOf pattern uniqueItems".split()
+    (
+        *("const", "enum", "exclusiveMaximum", "exclusiveMinimum", "maxItems", "maxLength", "maximum", "maxProperties"),
+        *("minItems", "minLength", "minimum", "minProperties", "multipleOf", "pattern", "uniqueItems"),
+    )
 )
-_TRANSLATED: Mapping[str, Callable[[ValidationError], Iterator[Fault]]] = {
+_TRANSLATED: Mapping[str, Callable[[Any], Iterator[Fault]]] = {
     "type": _type,
     "required": _required,
     "additionalProperties": _additional,

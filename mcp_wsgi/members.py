@@ -10,7 +10,7 @@ from typing import Any, TypeVar, get_args, get_origin
 
 import msgspec
 
-from mcp_wsgi.docstrings import Docs, describe
+from mcp_wsgi.docstrings import describe
 
 __all__ = ["Described", "Member", "has_members", "members_of"]
 
@@ -84,6 +84,9 @@ def members_of(hint: Any, cls: Any, scope: Mapping[str, Any], *, sending: bool) 
     return msgspec.structs.replace(described, members=members, text=docs.text)
 
 
+# Subscripted with what is only known at run time.
+_LITERAL: Any = typing.Literal
+
 # --- the kinds of classes -------------------------------------------------------------------------
 
 _Reader = Callable[[Any, Mapping[str, Any], bool], Described]
@@ -125,7 +128,7 @@ def _struct(cls: Any, hints: Mapping[str, Any], sending: bool) -> Described:
         raise ValueError("array_like=True makes a list without names: leave it out")
     members = []
     if config.tag is not None:
-        members.append(Member(config.tag_field, config.tag_field, typing.Literal.__getitem__(config.tag)))
+        members.append(Member(config.tag_field, config.tag_field, _LITERAL[config.tag]))
     for field in msgspec.structs.fields(cls):
         default = field.default
         if default is msgspec.NODEFAULT and field.default_factory in _PLAIN_FACTORIES:
@@ -139,12 +142,17 @@ def _typed_dict(cls: Any, hints: Mapping[str, Any], sending: bool) -> Described:
     for name, hint in hints.items():
         required = name in cls.__required_keys__
         # Hints given as text are only evaluated now, so what they say of this counts.
-        while getattr(get_origin(hint), "_name", None) in ("Required", "NotRequired", "ReadOnly"):
-            qualifier = get_origin(hint)._name
+        plain = hint
+        while (qualifier := _qualifier(plain)) is not None:
             required = required if qualifier == "ReadOnly" else qualifier == "Required"
-            hint = get_args(hint)[0]
-        members.append(Member(name, name, hint, required))
+            plain = get_args(plain)[0]
+        members.append(Member(name, name, plain, required))
     return Described(members, dict)
+
+
+def _qualifier(hint: Any) -> str | None:
+    name = str(get_origin(hint)).rpartition(".")[2]
+    return name if name in ("Required", "NotRequired", "ReadOnly") else None
 
 
 def _named_tuple(cls: Any, hints: Mapping[str, Any], sending: bool) -> Described:
@@ -188,7 +196,7 @@ def _without(cls: Callable[..., Any], name: str | None) -> Callable[..., Any]:
 def _hints(cls: Any, scope: Mapping[str, Any]) -> dict[str, Any]:
     try:
         return typing.get_type_hints(cls, include_extras=True)
-    except Exception:  # whatever evaluating the application's own source raises
+    except Exception:  # noqa: BLE001  whatever evaluating the application's own source raises
         module = vars(sys.modules.get(cls.__module__, typing))
         # A class inside a function is not found in its module, even by itself.
         names = {**scope, **module, **vars(cls), cls.__name__: cls}
@@ -203,7 +211,8 @@ def _variables(hint: Any) -> Iterator[tuple[TypeVar, Any]]:
     cls = get_origin(hint) or hint
     own = dict(zip(getattr(cls, "__parameters__", ()), get_args(hint), strict=False))
     for base in getattr(cls, "__orig_bases__", ()):
-        yield from _variables(_substituted(base, own))
+        if getattr(get_origin(base), "__module__", "typing") not in ("typing", "typing_extensions"):
+            yield from _variables(_substituted(base, own))
     yield from own.items()
 
 
@@ -211,6 +220,6 @@ def _substituted(hint: Any, variables: Mapping[TypeVar, Any]) -> Any:
     if isinstance(hint, TypeVar):
         return variables.get(hint, hint)
     parameters: Iterable[TypeVar] = getattr(hint, "__parameters__", ())
-    if isinstance(hint, type) and get_origin(hint) is None or not parameters:
+    if not parameters or (isinstance(hint, type) and get_origin(hint) is None):
         return hint
     return hint[tuple(variables.get(parameter, parameter) for parameter in parameters)]

@@ -146,7 +146,7 @@ class Dispatcher:
     def _features(self) -> frozenset[Feature]:
         try:
             return self.handler.features()
-        except (Exception, SystemExit) as error:
+        except Exception as error:
             log.exception("features failed")
             raise InternalError from error
 
@@ -160,7 +160,7 @@ class Dispatcher:
             if method.list_kind is not None:
                 return self._kept_page(method, call)
             return None if method.callback else method.run(self, call, Context(call, _DEAF))
-        except (Exception, SystemExit) as error:
+        except Exception as error:
             if is_for_client(error):
                 raise
             raise self.crash(call, error) from error
@@ -228,7 +228,7 @@ class Dispatcher:
             return f"{what} (request id {call.id})"
         try:
             return f"{what}: {type(error).__name__}: {error}"
-        except Exception:  # an exception's own __str__ may fail, too
+        except Exception:  # noqa: BLE001 - its own __str__ failed
             return f"{what}: {type(error).__name__}"
 
     # --- lists ------------------------------------------------------------------------------------
@@ -443,18 +443,22 @@ def _reference(ref: Mapping[str, Any]) -> PromptRef | ResourceRef:
 
 
 def _completion_wire(found: Completion | Iterable[str]) -> dict[str, Any]:
-    completion = found if isinstance(found, Completion) else None
-    given = found if completion is None else completion.values
-    values = list(given)
-    # A text is a sequence of texts, but never meant as one.
-    if isinstance(given, str) or not all(isinstance(value, str) for value in values):
-        raise TypeError("complete must return a list of texts")
-    total = len(values) if completion is None or completion.total is None else completion.total
+    completion = found if isinstance(found, Completion) else Completion(_texts(found))
+    values = _texts(completion.values)
+    total = len(values) if completion.total is None else completion.total
     if type(total) is not int or total < 0:
         raise TypeError(f"the total of a completion is a count, not {total!r}")
     sent = values[:COMPLETION_LIMIT]
-    more = total > len(sent) if completion is None or completion.has_more is None else completion.has_more
+    more = total > len(sent) if completion.has_more is None else completion.has_more
     return {"values": sent, "total": total, "hasMore": bool(more) or len(values) > len(sent)}
+
+
+def _texts(given: Iterable[str]) -> list[str]:
+    # A text is a sequence of texts, but never meant as one.
+    texts = [] if isinstance(given, str) else list(given)
+    if isinstance(given, str) or not all(isinstance(text, str) for text in texts):
+        raise TypeError("complete must return a list of texts")
+    return texts
 
 
 def _text(params: Mapping[str, Any], name: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -85,23 +86,32 @@ class Option(msgspec.Struct, frozen=True):
     about: str
 
 
-def _number(minimum: float, *, above: bool = False) -> Check:
+def _number(minimum: float, maximum: float, *, above: bool = False) -> Check:
     def check(value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < math.inf:
             raise ValueError("takes a finite number")
         if value < minimum or (above and value == minimum):
-            raise ValueError(f"must be {'above' if above else 'at least'} {minimum:g}")
+            raise ValueError(f"must be {'above' if above else 'at least'} {minimum}")
+        if value > maximum:
+            raise ValueError(f"must be at most {maximum}")
         return float(value)
 
     return check
 
 
-def _count(minimum: int) -> Check:
+#: Longest wait, in seconds. No platform's locks wait longer than 49 days.
+_MONTH = 30 * 24 * 3600
+_YEAR = 365 * 24 * 3600
+
+
+def _count(minimum: int, maximum: float = math.inf) -> Check:
     def check(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int):
             raise ValueError("takes a whole number")
         if value < minimum:
             raise ValueError(f"must be at least {minimum}")
+        if value > maximum:
+            raise ValueError(f"must be at most {maximum}")
         return value
 
     return check
@@ -126,9 +136,13 @@ def _one_of(*choices: Any) -> Check:
 def _path(value: Any) -> str:
     if not isinstance(value, str) or not value.startswith("/"):
         raise ValueError('takes a path that begins with "/"')
-    if any(mark in value for mark in "?#\\ ") or "//" in value:
-        raise ValueError("takes a plain path, without query, fragment, spaces or empty segments")
+    # What is refused here would never match: it is no part of a path, or clients write it otherwise.
+    if not _PLAIN_PATH.fullmatch(value) or {".", ".."} & set(value.split("/")):
+        raise ValueError("takes a plain path of ASCII letters, digits and marks, without query or empty segments")
     return value.rstrip("/")
+
+
+_PLAIN_PATH = re.compile(r"/|(/[A-Za-z0-9._~!$&'()*+,;=:@-]+)+/?")
 
 
 def _auth(value: Any) -> Callable[[Any], Any] | None:
@@ -147,22 +161,38 @@ def _names(value: Any) -> list[str]:
 
 
 def _origins(value: Any) -> frozenset[str]:
-    origins = set()
-    for name in _names(value):
-        scheme, mark, rest = name.partition("://")
-        if name not in ("*", "null") and not (mark and scheme and rest and "/" not in rest):
-            raise ValueError('takes origins such as "https://app.example.com", without a path')
-        origins.add(name.lower())
-    return frozenset(origins)
+    return frozenset(map(_origin, _names(value)))
+
+
+def _origin(name: str) -> str:
+    name = name.lower()
+    if name in ("*", "null"):
+        return name
+    if not _ORIGIN.fullmatch(name):
+        raise ValueError('takes origins such as "https://app.example.com", without a path, or "*" for all')
+    # A browser leaves the port of the scheme out. Source: RFC 6454, 6.1.
+    scheme, _, _ = name.partition(":")
+    return name.removesuffix(_DEFAULT_PORTS.get(scheme, ""))
+
+
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://([a-z0-9._~-]+|\[[0-9a-f:.]+\])(:[0-9]+)?")
+_DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 
 def _hosts(value: Any) -> frozenset[str]:
-    hosts = set()
-    for name in _names(value):
-        if "/" in name or any(mark.isspace() for mark in name):
-            raise ValueError('takes host names such as "mcp.example.com" or "[::1]", without scheme or path')
-        hosts.add(name.lower())
-    return frozenset(hosts)
+    return frozenset(map(_host, _names(value)))
+
+
+def _host(name: str) -> str:
+    name = name.lower()
+    if name.count(":") > 1 and not name.startswith("["):
+        name = f"[{name}]"  # as a Host field has IPv6 addresses
+    if name != "*" and not _HOST.fullmatch(name):
+        raise ValueError('takes host names such as "mcp.example.com", ".example.com" or "[::1]", without a scheme')
+    return name
+
+
+_HOST = re.compile(r"(\.?[a-z0-9_-]+(\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(:[0-9]+)?")
 
 
 def _keys(value: Any) -> tuple[bytes, ...]:
@@ -226,7 +256,7 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
             "False refuses peers that are not on the loopback interface.",
         ),
         "max_body": Option(4 * _MIB, "bytes", _count(_KIB), "Largest request body."),
-        "max_depth": Option(64, "levels", _count(8), "Deepest nesting of arrays and objects in a body."),
+        "max_depth": Option(64, "levels", _count(8, 500), "Deepest nesting of arrays and objects in a body."),
         "max_batch": Option(100, "messages", _count(1), "Most messages in one batch (2025-03-26)."),
         "max_calls": Option(
             1000,
@@ -237,24 +267,24 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
         "request_timeout": Option(
             60.0,
             "seconds",
-            _number(0, above=True),
+            _number(0, _MONTH, above=True),
             "How long a call may go without a result or a message to its client; then the client gets an "
             "internal error and the call is cancelled.",
         ),
         "stream_after": Option(
             10.0,
             "seconds",
-            _number(0),
+            _number(0, _MONTH),
             "How long a call may be silent before its answer is opened as an SSE stream that keep-alive comments "
             "hold open.",
         ),
         "stream_lifetime": Option(
             3600.0,
             "seconds",
-            _number(0, above=True),
+            _number(0, _MONTH, above=True),
             "Longest life of a stream, whatever is sent on it.",
         ),
-        "keepalive": Option(15.0, "seconds", _number(0, above=True), "Between two keep-alive comments."),
+        "keepalive": Option(15.0, "seconds", _number(0, _MONTH, above=True), "Between two keep-alive comments."),
         "event_log": Option(
             256,
             "messages",
@@ -265,7 +295,7 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
         "progress_rate": Option(
             50.0,
             "messages a second",
-            _number(0, above=True),
+            _number(0, 1_000_000, above=True),
             "Progress messages of one call; as many may come in one burst.",
         ),
         "log_level": Option(
@@ -275,7 +305,9 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
             "Least severe log messages that a session-era client is sent.",
         ),
         "page_size": Option(50, "items", _count(1), "Items on one page of a list."),
-        "cache_ttl": Option(0.0, "seconds", _number(0), "How long modern clients may keep lists and reads."),
+        "cache_ttl": Option(
+            0.0, "seconds", _number(0, 100 * _YEAR), "How long modern clients may keep lists and reads."
+        ),
         "cache_scope": Option(
             "private",
             '"private" or "public"',
@@ -314,4 +346,7 @@ def _unknown(name: str) -> str:
 
 
 def _shown(name: str, value: Any) -> str:
-    return "something else" if name == "secret_key" else repr(value)
+    if name == "secret_key":
+        return "something else"
+    shown = repr(value)
+    return shown if len(shown) <= 200 else shown[:200] + "..."

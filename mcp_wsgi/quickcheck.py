@@ -17,11 +17,16 @@ __all__ = ["quick_type"]
 
 # Keywords that say nothing about values (``format`` is one by default in 2020-12).
 _REMARKS = frozenset(
-    "title description default examples deprecated readOnly writeOnly format contentEncoding contentMediaType"
-    " $comment $schema".split()
+    (
+        *("title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "format"),
+        *("contentEncoding", "contentMediaType", "$comment", "$schema"),
+    )
 )
 # A bound beyond this may be compared after rounding to a float.
 _SAFE_BOUND = 2**53
+# Subscripted with what is only known at run time.
+_UNION: Any = Union
+_LITERAL: Any = Literal
 
 
 class _NoQuickWay(Exception):
@@ -55,7 +60,7 @@ def _type(schema: Any) -> Any:
         return Any
     if "anyOf" in demands:
         _only(demands, "anyOf")
-        return Union.__getitem__(tuple(_type(part) for part in demands["anyOf"]))
+        return _UNION[tuple(_type(part) for part in demands["anyOf"])]
     if "enum" in demands:
         return _listed(demands)
     read = _KINDS.get(str(demands.pop("type", None)))
@@ -75,7 +80,7 @@ def _listed(demands: Mapping[str, Any]) -> Any:
     kinds = {type(value) for value in values}
     if kinds != {str} or demands.get("type", "string") != "string":
         raise _NoQuickWay
-    return Literal.__getitem__(tuple(values))
+    return _LITERAL[tuple(values)]
 
 
 def _limited(base: Any, limits: Mapping[str, str]) -> Callable[[Mapping[str, Any]], Any]:

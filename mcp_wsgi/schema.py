@@ -1,189 +1,434 @@
-"""Signatures and JSON Schema: what goes into a tool and what comes out.  (first minimal version; being completed)"""
+"""What goes into a tool or prompt and what comes out, compiled once and held against every call.
+
+Signatures become JSON Schema and a converter (``typehints``); hand-written schemas are validated as
+they are (``jsonschemas``). Each check has a quick way, run in C, that only ever says "valid", and a
+careful way that finds all problems and has the last word.
+"""
 
 from __future__ import annotations
 
 import inspect
 import logging
-import math
 import re
-import typing
-from collections.abc import Callable, Container, Mapping
-from typing import Any
+import types
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from typing import Annotated, Any, Union, get_args, get_origin
 
 import msgspec
 
+from mcp_wsgi.docstrings import Docs, describe
+from mcp_wsgi.encoding import CONTENT, OutputError, to_json
 from mcp_wsgi.errors import RegistrationError
+from mcp_wsgi.headerparams import HeaderParam, argument_at, header_params, header_value_matches
+from mcp_wsgi.jsonschemas import Schema, SchemaError, Validator, admits_text, inlined
+from mcp_wsgi.problems import ArgumentErrors, Mismatch, Problem, problems, quote
+from mcp_wsgi.quickcheck import quick_type
+from mcp_wsgi.shapes import Field, record
+from mcp_wsgi.signatures import read_parameters, return_hint
+from mcp_wsgi.typehints import Compiler, Unsupported
+
+__all__ = [
+    "ArgumentErrors",
+    "Arguments",
+    "Docs",
+    "HeaderParam",
+    "Output",
+    "OutputError",
+    "Problem",
+    "StringArguments",
+    "argument_at",
+    "check_name",
+    "describe",
+    "header_value_matches",
+    "to_json",
+]
+
+#: Levels of objects and arrays in an argument that was sent as JSON in a string.
+MAX_DECODED_DEPTH = 64
 
 _log = logging.getLogger("mcp_wsgi")
 
-
-class Problem(msgspec.Struct, frozen=True):
-    path: str
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.message}" if self.path else self.message
+_Bind = Callable[[dict[str, Any]], dict[str, Any]]
 
 
-class ArgumentErrors(Exception):
-    def __init__(self, problems: typing.Iterable[Problem]) -> None:
-        self.problems = tuple(problems)
-        super().__init__("\n".join(map(str, self.problems)))
-
-
-class OutputError(Exception):
-    """A returned value is not what the output schema says."""
-
-
-class HeaderParam(msgspec.Struct, frozen=True):
-    header: str
-    name: str
-    path: tuple[str, ...]
-    type: str
-
-
-class Docs(msgspec.Struct, frozen=True):
-    text: str | None = None
-    params: Mapping[str, str] = {}
-    returns: str | None = None
-
-
-def describe(function: Callable[..., Any]) -> Docs:
-    return Docs(inspect.getdoc(function))
-
-
-def _validator(schema: Any) -> Any:
-    import jsonschema
-
-    return jsonschema.Draft202012Validator(schema)
-
-
-def _path(parts: typing.Iterable[Any]) -> str:
-    text = ""
-    for part in parts:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
-    return text
+# --- input ----------------------------------------------------------------------------------------
 
 
 class Arguments:
-    def __init__(self, schema: dict[str, Any], struct: Any = None) -> None:
-        self.schema = schema
-        self.headers: tuple[HeaderParam, ...] = ()
-        self._struct = struct
-        self._validator = _validator(schema)
+    """The input side of a tool.
 
-    @classmethod
-    def from_schema(cls, schema: Mapping[str, Any] | None, *, owner: str) -> Arguments:
-        if schema is None:
-            schema = {"type": "object", "additionalProperties": False}
-        if schema.get("type") != "object":
-            raise RegistrationError(f"{owner}: the root of the input schema must have type: object")
-        return cls(dict(schema))
+    Attributes:
+        schema: JSON Schema as it is listed.
+        headers: The arguments that clients repeat in HTTP headers.
+    """
+
+    def __init__(self, schema: Schema, quick: _Bind, careful: _Bind) -> None:
+        self.schema = schema
+        self.headers: tuple[HeaderParam, ...] = header_params(schema)
+        self._quick = quick
+        self._careful = careful
+        properties = schema.get("properties", {})
+        self._no_text = frozenset(name for name, part in properties.items() if not admits_text(part, schema))
 
     @classmethod
     def from_function(cls, function: Callable[..., Any], *, owner: str, skip: Container[str] = ()) -> Arguments:
-        hints = typing.get_type_hints(function, include_extras=True)
-        fields: list[Any] = []
-        for p in inspect.signature(function).parameters.values():
-            if p.name in skip:
-                continue
-            hint = hints.get(p.name, Any)
-            fields.append((p.name, hint) if p.default is p.empty else (p.name, hint, p.default))
-        struct = msgspec.defstruct("Arguments", fields, forbid_unknown_fields=True, kw_only=True)
-        (ref,), defs = msgspec.json.schema_components([struct])
-        schema = dict(defs[ref["$ref"].rsplit("/", 1)[-1]])
-        schema.pop("title", None)
-        schema["additionalProperties"] = False
-        return cls(schema, struct)
+        """Make the schema from a signature; descriptions come out of the docstring.
+
+        Args:
+            function: A function, bound method, partial or callable object.
+            owner: What it belongs to, such as ``tool 'add'``, for error messages.
+            skip: Parameters that are not the client's.
+
+        Raises:
+            RegistrationError: A parameter cannot be given by name, or its type has no JSON form.
+        """
+        parameters = read_parameters(function, owner=owner, skip=skip)
+        root = record(parameters.fields, None, closed=True)
+        try:
+            schema = inlined(root.schema, parameters.defs)
+            quick = _converting(parameters.fields) or root.convert
+            if parameters.supplied:
+                return cls(
+                    schema, _supplying(quick, parameters.supplied), _supplying(root.convert, parameters.supplied)
+                )
+            return cls(schema, quick, root.convert)
+        except SchemaError as error:
+            raise RegistrationError(f"{owner}: the input schema {error}") from error
+
+    @classmethod
+    def from_schema(cls, schema: Mapping[str, Any] | None, *, owner: str) -> Arguments:
+        """Take a hand-written schema as it is.
+
+        Args:
+            schema: JSON Schema with ``type: object`` at its root; ``None``: there are no arguments.
+            owner: What it belongs to, for error messages.
+
+        Raises:
+            RegistrationError: It is invalid, or cannot be used here (see ``jsonschemas``).
+
+        Source: server/tools, "Tool"; basic/index, "JSON Schema Usage".
+        """
+        if schema is None:
+            schema = {"type": "object", "additionalProperties": False}
+        if schema.get("type") != "object":
+            raise RegistrationError(f"{owner}: the input schema must have type: object at its root")
+        try:
+            validator = Validator(schema)
+            return cls(validator.schema, *_validating(validator))
+        except SchemaError as error:
+            raise RegistrationError(f"{owner}: the input schema {error}") from error
 
     def bind(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        problems = [Problem(_path(e.absolute_path), e.message) for e in self._validator.iter_errors(arguments)]
-        if problems:
-            raise ArgumentErrors(problems)
-        if self._struct is None:
-            return arguments
+        """Check arguments and convert them.
+
+        An argument that is no text, but was sent as JSON in a string, is decoded once: clients do this.
+
+        Args:
+            arguments: As the JSON decoder gives them.
+
+        Returns:
+            Keyword arguments for the function; what is left to its defaults is not among them.
+
+        Raises:
+            ArgumentErrors: They do not fit; all problems are told at once.
+        """
         try:
-            made = msgspec.convert(arguments, self._struct)
-        except msgspec.ValidationError as error:
-            raise ArgumentErrors([Problem("", str(error))]) from None
+            return self._quick(arguments)
+        except (msgspec.ValidationError, Mismatch, RecursionError):
+            pass
+        try:
+            return self._carefully(arguments)
+        except Mismatch as error:
+            raise ArgumentErrors(*problems(error.faults)) from None
+        except RecursionError:
+            raise ArgumentErrors([Problem("", "the arguments are nested too deeply")]) from None
+
+    def _carefully(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return self._careful(arguments)
+        except Mismatch:
+            decoded = self._decoded(arguments)
+            if decoded is None:
+                raise
+        return self._careful(decoded)
+
+    def _decoded(self, arguments: Any) -> dict[str, Any] | None:
+        if not isinstance(arguments, dict):
+            return None
+        found = {}
+        for name in self._no_text & arguments.keys():
+            value = arguments[name]
+            if isinstance(value, str):
+                decoded = _decode(value)
+                if not isinstance(decoded, str):
+                    found[name] = decoded
+        return {**arguments, **found} if found else None
+
+
+def _decode(text: str) -> Any:
+    """What a text says in JSON, or the text itself if it is none."""
+    try:
+        value = msgspec.json.decode(text)
+    except (ValueError, RecursionError):
+        return text
+    return text if _deeper(value, MAX_DECODED_DEPTH) else value
+
+
+def _deeper(value: Any, limit: int) -> bool:
+    level = [value]
+    for _ in range(limit):
+        level = [inner for part in level if isinstance(part, (dict, list)) for inner in _inside(part)]
+        if not level:
+            return False
+    return True
+
+
+def _inside(part: Any) -> Iterable[Any]:
+    return part.values() if isinstance(part, dict) else part
+
+
+def _converting(fields: Iterable[Field]) -> _Bind | None:
+    """The quick way for a signature: one conversion in C, then those that only Python can do."""
+    types_, rest = [], []
+    for field in fields:
+        exact = field.shape.exact if _understood(field.shape.exact) else None
+        if exact is None:
+            rest.append((field.name, field.shape))
+        types_.append((field.name, Any if exact is None else exact, *(() if field.required else (None,))))
+    try:
+        struct = msgspec.defstruct("Arguments", types_, kw_only=True, forbid_unknown_fields=True)
+    except (TypeError, ValueError):  # a name that a Struct cannot have
+        return None
+    convert = msgspec.convert
+
+    def bind(arguments: dict[str, Any]) -> dict[str, Any]:
+        made = convert(arguments, struct)
         return {name: getattr(made, name) for name in arguments}
+
+    def bind_rest(arguments: dict[str, Any]) -> dict[str, Any]:
+        bound = bind(arguments)
+        for name, shape in rest:
+            if name in bound:
+                bound[name] = shape.convert(bound[name])
+        return bound
+
+    return bind_rest if rest else bind
+
+
+def _understood(exact: Any) -> bool:
+    if exact is None:
+        return False
+    try:
+        msgspec.json.Decoder(exact)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _supplying(bind: _Bind, defaults: Mapping[str, Callable[[], Any]]) -> _Bind:
+    def supplying(arguments: dict[str, Any]) -> dict[str, Any]:
+        bound = bind(arguments)
+        for name, make in defaults.items():
+            if name not in bound:
+                bound[name] = make()
+        return bound
+
+    return supplying
+
+
+def _validating(validator: Validator) -> tuple[_Bind, _Bind]:
+    """The quick and the careful way for a hand-written schema: both leave the arguments as they are."""
+    quick = quick_type(validator.schema)
+
+    def careful(arguments: dict[str, Any]) -> dict[str, Any]:
+        faults = validator.faults(arguments)
+        if faults:
+            raise Mismatch(faults)
+        return arguments
+
+    def check(arguments: dict[str, Any]) -> dict[str, Any]:
+        msgspec.convert(arguments, quick)
+        return arguments
+
+    return (careful if quick is None else check), careful
 
 
 class StringArguments:
-    def __init__(self, names: tuple[tuple[str, bool, str | None], ...], struct: Any) -> None:
-        self.names = names
-        self._struct = struct
+    """The input side of a prompt or a URI template, whose values all come as text.
+
+    Attributes:
+        names: For each parameter its name, whether it is required, and its description.
+    """
+
+    def __init__(self, fields: Iterable[Field], supplied: Mapping[str, Callable[[], Any]]) -> None:
+        self.names: tuple[tuple[str, bool, str | None], ...] = tuple(
+            (field.name, field.required, field.schema.get("description")) for field in fields
+        )
+        self._bind = _supplying(record(tuple(fields), None, closed=True, lax=True).convert, supplied)
 
     @classmethod
     def from_function(cls, function: Callable[..., Any], *, owner: str, skip: Container[str] = ()) -> StringArguments:
-        inner = Arguments.from_function(function, owner=owner, skip=skip)
-        required = inner.schema.get("required", ())
-        return cls(tuple((n, n in required, None) for n in inner.schema.get("properties", {})), inner._struct)
+        """Read a signature.
 
-    def bind(self, arguments: dict[str, str]) -> dict[str, Any]:
+        Args:
+            function: A function, bound method, partial or callable object.
+            owner: What it belongs to, such as ``prompt 'greet'``, for error messages.
+            skip: Parameters that are not the client's.
+
+        Raises:
+            RegistrationError: A parameter cannot be given by name, or its type has no JSON form.
+        """
+        parameters = read_parameters(function, owner=owner, skip=skip)
+        return cls(parameters.fields, parameters.supplied)
+
+    def bind(self, arguments: Mapping[str, str]) -> dict[str, Any]:
+        """Convert texts to what the parameters are typed as.
+
+        Numbers and dates are read as they are usually written, booleans as ``true``, ``false``, ``1``
+        or ``0``, lists and objects as JSON.
+
+        Returns:
+            Keyword arguments for the function; what is left to its defaults is not among them.
+
+        Raises:
+            ArgumentErrors: They do not fit; all problems are told at once.
+        """
         try:
-            made = msgspec.convert(arguments, self._struct, strict=False)
-        except msgspec.ValidationError as error:
-            raise ArgumentErrors([Problem("", str(error))]) from None
-        return {name: getattr(made, name) for name in arguments}
+            return self._bind(dict(arguments))
+        except Mismatch as error:
+            raise ArgumentErrors(*problems(error.faults)) from None
+
+
+# --- output ---------------------------------------------------------------------------------------
 
 
 class Output:
-    def __init__(self, schema: dict[str, Any]) -> None:
+    """The output side of a tool that returns structured data.
+
+    Attributes:
+        schema: JSON Schema as it is listed.
+        is_object: Whether it says that results are objects; only such can be shown to clients of the
+            session era.
+    """
+
+    def __init__(self, schema: Schema, validator: Validator | None = None) -> None:
         self.schema = schema
         self.is_object = schema.get("type") == "object"
-        self._validator = _validator(schema)
+        self._quick = quick_type(schema)
+        self._validator = validator
 
     @classmethod
     def from_schema(cls, schema: Mapping[str, Any], *, owner: str) -> Output:
-        return cls(dict(schema))
+        """Take a hand-written schema as it is.
+
+        Raises:
+            RegistrationError: It is invalid, or cannot be used here (see ``jsonschemas``).
+        """
+        try:
+            validator = Validator(schema)
+        except SchemaError as error:
+            raise RegistrationError(f"{owner}: the output schema {error}") from error
+        return cls(validator.schema, validator)
 
     @classmethod
     def from_annotation(cls, annotation: Any, *, owner: str) -> Output | None:
-        if annotation in (str, bytes, None, type(None), Any, inspect.Parameter.empty):
+        """Make the schema from the annotation of what a function returns.
+
+        Args:
+            annotation: Evaluated; ``inspect.Signature.empty`` if there is none.
+            owner: What it belongs to, for error messages.
+
+        Returns:
+            ``None`` if it promises no structured data: text, bytes, nothing, content, ``Any``.
+
+        Raises:
+            RegistrationError: The type has no JSON form.
+        """
+        if _is_content(annotation):
             return None
-        if getattr(annotation, "__module__", "") == "mcp_wsgi.content":
-            return None
-        return cls(dict(msgspec.json.schema(annotation)))
+        compiler = Compiler(sending=True)
+        try:
+            shape = compiler.shape(annotation)
+            return cls(inlined(shape.schema, compiler.defs))
+        except (Unsupported, SchemaError) as error:
+            raise RegistrationError(f"{owner}: return annotation: {error}") from error
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], *, owner: str) -> Output | None:
+        """``from_annotation`` with what a function says that it returns."""
+        return cls.from_annotation(return_hint(function, owner=owner), owner=owner)
 
     def dump(self, value: Any) -> Any:
+        """Turn a result into JSON builtins, and make sure that they fit the schema.
+
+        Raises:
+            OutputError: It cannot be encoded, or is not what the schema promises.
+
+        Source: server/tools, "Output Schema".
+        """
         data = to_json(value)
-        for error in self._validator.iter_errors(data):
-            raise OutputError(f"{_path(error.absolute_path)}: {error.message}")
+        if self._quick is not None:
+            try:
+                msgspec.convert(data, self._quick)
+            except (msgspec.ValidationError, RecursionError):
+                pass
+            else:
+                return data
+        if self._validator is None:
+            self._validator = Validator(self.schema)
+        faults = self._validator.faults(data)
+        if faults:
+            told, more = problems(faults, noun="property")
+            raise OutputError("the result is not what the output schema says: " + str(ArgumentErrors(told, more)))
         return data
 
 
-def to_json(value: Any) -> Any:
-    try:
-        data = msgspec.to_builtins(value, str_keys=True)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise OutputError(str(error)) from None
-    _finite(data)
-    return data
+def _is_content(annotation: Any) -> bool:
+    """Whether a return annotation promises text, content or nothing in particular."""
+    if get_origin(annotation) is Annotated:
+        return _is_content(get_args(annotation)[0])
+    if get_origin(annotation) in _UNIONS:
+        return all(_is_content(member) for member in get_args(annotation))
+    if (get_origin(annotation) or annotation) in _LISTS:
+        members = [member for member in get_args(annotation) if member is not ...] or [Any]
+        # A list of nothing but text is data, as a list of names is.
+        return all(_is_content(member) for member in members) and any(_may_be_block(member) for member in members)
+    return annotation in _NO_DATA or _may_be_block(annotation)
 
 
-def _finite(data: Any) -> None:
-    if isinstance(data, float) and not math.isfinite(data):
-        raise OutputError(f"{data} is not a JSON number")
-    for item in data.values() if isinstance(data, dict) else data if isinstance(data, list) else ():
-        _finite(item)
+def _may_be_block(annotation: Any) -> bool:
+    if get_origin(annotation) in _UNIONS:
+        return any(_may_be_block(member) for member in get_args(annotation))
+    return annotation in (Any, object, bytes) or (isinstance(annotation, type) and issubclass(annotation, CONTENT))
+
+
+_UNIONS = (Union, types.UnionType)
+_LISTS = (list, tuple, Sequence, Collection, Iterable)
+_NO_DATA = (inspect.Signature.empty, None, type(None), str, bytes, Any, object)
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+# Longer names, and names with dots, are refused by widely deployed clients.
+_PORTABLE_LENGTH = 64
 
 
 def check_name(kind: str, name: str) -> None:
-    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_.-]{1,128}", name):
-        raise RegistrationError(f"{kind} name {name!r}: use 1 to 128 of A-Z a-z 0-9 _ - .")
-    if "." in name or len(name) > 64:
-        _log.warning("%s name %r: some clients refuse dots and names longer than 64 characters", kind, name)
+    """Check the name of a tool.
 
+    Args:
+        kind: What it names, for the messages.
+        name: 1 to 128 of ``A-Za-z0-9_-.``; a warning is logged for what known clients refuse.
 
-def argument_at(arguments: Mapping[str, Any], path: tuple[str, ...]) -> Any:
-    value: Any = arguments
-    for name in path:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
+    Raises:
+        RegistrationError: It is no such name.
 
-
-def header_value_matches(param: HeaderParam, argument: Any, text: str) -> bool:
-    if isinstance(argument, bool):
-        return text == ("true" if argument else "false")
-    return text == str(argument)
+    Source: server/tools, "Tool Names".
+    """
+    if not _NAME.fullmatch(name):
+        raise RegistrationError(f"{kind} name {quote(name)}: use 1 to 128 of A-Z, a-z, 0-9, _, - and .")
+    if "." in name or len(name) > _PORTABLE_LENGTH:
+        _log.warning(
+            "%s name %r: known clients refuse dots, and names of more than %d characters", kind, name, _PORTABLE_LENGTH
+        )

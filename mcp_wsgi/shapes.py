@@ -269,7 +269,7 @@ def choice(options: Sequence[tuple[Any, Any]], exact: Any = None) -> Shape:
         exact: See ``Shape``; kept only where msgspec has the same idea of equality.
     """
     sent = [value for value, _ in options]
-    kinds = {type(value) for value in sent}
+    kinds: set[type] = {type(value) for value in sent}
     # In Python True == 1, in JSON it is not.
     table = {(type(value) is bool, value): result for value, result in options}
 
@@ -456,7 +456,7 @@ def record(fields: Sequence[Field], make: Callable[..., Any] | None, *, closed: 
             if name in by_name:
                 target, shape = by_name[name]
                 try:
-                    found[target] = shape.read(part) if lax else shape.convert(part)
+                    found[target] = shape.read(_text(part)) if lax else shape.convert(part)
                 except Mismatch as error:
                     collect(faults, name, error)
             elif closed:
@@ -478,6 +478,10 @@ def record(fields: Sequence[Field], make: Callable[..., Any] | None, *, closed: 
 
 
 # --- unions ---------------------------------------------------------------------------------------
+
+
+# Subscripted with what is only known at run time.
+_UNION: Any = Union
 
 
 def union(members: Sequence[Shape]) -> Shape:
@@ -519,7 +523,7 @@ def _exact_union(members: Sequence[Shape]) -> Any:
     known = [member.exact for member in members]
     if None in known:
         return None
-    exact: Any = Union.__getitem__(tuple(known))
+    exact: Any = _UNION[tuple(known)]
     try:
         msgspec.json.Decoder(exact)
     except TypeError:  # msgspec cannot tell the members apart

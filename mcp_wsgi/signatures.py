@@ -6,13 +6,14 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Container, Iterator, Mapping
-from typing import Any, Union
+from typing import Annotated, Any
 
 import msgspec
 
 from mcp_wsgi.docstrings import describe, innermost
 from mcp_wsgi.errors import RegistrationError
-from mcp_wsgi.shapes import Field, Shape
+from mcp_wsgi.headerparams import HEADER_KEYWORD
+from mcp_wsgi.shapes import SCALARS, Field, Shape, union
 from mcp_wsgi.typehints import Compiler, Unsupported, evaluate, remark_default
 
 __all__ = ["Parameters", "read_parameters", "return_hint"]
@@ -53,7 +54,7 @@ def read_parameters(function: Callable[..., Any], *, owner: str, skip: Container
         try:
             default = _Default(parameter.default)
             hint = _hint(parameter, default, scope)
-            shape = compiler.shape(hint)
+            shape = _nullable(compiler.shape(hint), default)
         except Unsupported as error:
             raise RegistrationError(f"{owner}: parameter {parameter.name}: {error}") from error
         fields.append(_field(parameter.name, shape, default, docs.params.get(parameter.name)))
@@ -134,15 +135,20 @@ class _Default:
 def _hint(parameter: inspect.Parameter, default: _Default, scope: Mapping[str, Any]) -> Any:
     hint = Any if parameter.annotation is parameter.empty else evaluate(parameter.annotation, scope)
     if default.field is not None:
-        from typing import Annotated
-
         hint = Annotated[hint, default.field]
     return hint
+
+
+def _nullable(shape: Shape, default: _Default) -> Shape:
+    """A default of None says that null may be given, whatever the hint forgot to say."""
+    says = default.required or default.value is not None or type(None) in shape.natives
+    return shape if says or HEADER_KEYWORD in shape.schema else union([shape, SCALARS[type(None)]])
 
 
 def _field(name: str, shape: Shape, default: _Default, text: str | None) -> Field:
     notes: dict[str, Any] = {}
     if text is not None and "description" not in shape.schema:
         notes["description"] = text
-    notes.update(default.remark)
+    if default.value is not None or type(None) in shape.natives:
+        notes.update(default.remark)
     return Field(name, name, shape, default.required, notes)

@@ -17,12 +17,13 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
 from mcp_wsgi.constraints import annotated, read_metadata
 from mcp_wsgi.encoding import OutputError, to_json
+from mcp_wsgi.headerparams import HEADER_KEYWORD
 from mcp_wsgi.jsonschemas import rebuilt
 from mcp_wsgi.members import Member, has_members, members_of
 from mcp_wsgi.problems import Fault, Mismatch, shorten
@@ -74,6 +75,49 @@ def remark_default(default: Any) -> dict[str, Any]:
         return {}
 
 
+# --- tables ----------------------------------------------------------------------------------------
+
+_DECIMAL = next(hint for hint in SCALARS if getattr(hint, "__name__", "") == "Decimal")
+
+# Container -> what the list is turned into, and the msgspec type for that, given its items'.
+_ARRAYS: Mapping[Any, tuple[Any, Any]] = {
+    **dict.fromkeys(
+        (
+            list,
+            collections.abc.Sequence,
+            collections.abc.MutableSequence,
+            collections.abc.Collection,
+            collections.abc.Iterable,
+        ),
+        (None, lambda item: _subscripted(list, item)),
+    ),
+    collections.deque: (collections.deque, None),
+    frozenset: (frozenset, None),
+    set: (set, None),
+    collections.abc.Set: (set, None),
+    collections.abc.MutableSet: (set, None),
+}
+_MAPPINGS: Mapping[Any, Any] = {
+    dict: None,
+    collections.abc.Mapping: None,
+    collections.abc.MutableMapping: None,
+    collections.OrderedDict: collections.OrderedDict,
+}
+_QUALIFIERS = [
+    getattr(module, name)
+    for module in (typing, sys.modules.get("typing_extensions"))
+    for name in ("Required", "NotRequired", "ReadOnly", "Final")
+    if hasattr(module, name)
+]
+
+
+def _is_class(*bases: type) -> Callable[[Any], bool]:
+    return lambda origin: isinstance(origin, type) and issubclass(origin, bases)
+
+
+# --- the compiler ----------------------------------------------------------------------------------
+
+
 class Compiler:
     """Reads type hints into shapes.
 
@@ -101,12 +145,12 @@ class Compiler:
         if hint is None:
             hint = origin = type(None)
         try:
-            form = _FORMS.get(origin)
+            form = self._forms.get(origin)
         except TypeError:  # not hashable, so no type
             form = None
         if form is not None:
             return form(self, hint)
-        for kind, read in _KINDS:
+        for kind, read in self._kinds:
             if kind(origin):
                 return read(self, hint, origin)
         raise Unsupported(f"{_name(hint)} has no JSON form: use a dataclass or built-in types, or Any")
@@ -122,7 +166,11 @@ class Compiler:
         base, *metadata = get_args(hint)
         try:
             notes = read_metadata(metadata)
-            shape = self._by_pydantic(Annotated[(base, *notes.rules)]) if notes.rules else self.shape(base)
+            if HEADER_KEYWORD in notes.schema:
+                base = _without_null(base)
+            shape = (
+                self._by_pydantic(_subscripted(Annotated, (base, *notes.rules))) if notes.rules else self.shape(base)
+            )
             return annotated(shape, notes)
         except ValueError as error:
             raise Unsupported(f"{_name(base)}: {error}") from error
@@ -172,7 +220,7 @@ class Compiler:
 
     def _variable(self, hint: Any, _: Any) -> Shape:
         if hint.__constraints__:
-            return self.shape(Union.__getitem__(hint.__constraints__))
+            return self.shape(_subscripted(Union, hint.__constraints__))
         return ANYTHING if hint.__bound__ is None else self.shape(hint.__bound__)
 
     def _alias(self, hint: Any, origin: Any) -> Shape:
@@ -260,7 +308,9 @@ class Compiler:
     # pydantic
 
     def _pydantic_class(self, hint: Any, _: Any) -> Shape:
-        return self._named(hint, _name(hint), lambda: self._by_pydantic(hint))
+        if hint not in self._known:
+            self._known[hint] = self._by_pydantic(hint)
+        return self._known[hint]
 
     def _by_pydantic(self, hint: Any) -> Shape:
         from pydantic import TypeAdapter, ValidationError
@@ -296,7 +346,38 @@ class Compiler:
 
         for name, definition in schema.get("$defs", {}).items():
             self.defs[names[name]] = rebuilt(_untitled(definition), tidy)
-        return rebuilt(_untitled(schema), tidy)
+        adopted: Schema = rebuilt(_untitled(schema), tidy)
+        return adopted
+
+    # Which of these reads what
+
+    _forms: ClassVar[Mapping[Any, Callable[[Compiler, Any], Shape]]] = {
+        **dict.fromkeys(SCALARS, _scalar),
+        **dict.fromkeys(_ARRAYS, _array),
+        **dict.fromkeys(_MAPPINGS, _mapping),
+        **dict.fromkeys(_QUALIFIERS, _inner),
+        Annotated: _annotated,
+        Literal: _literal,
+        Union: _union,
+        types.UnionType: _union,
+        tuple: _tuple,
+    }
+
+    # What a hint without a form of its own is, and who reads it; the first that fits.
+    _kinds: ClassVar[tuple[tuple[Callable[[Any], bool], Callable[[Compiler, Any, Any], Shape]], ...]] = (
+        (lambda origin: isinstance(origin, (str, typing.ForwardRef)), _text),
+        (lambda origin: hasattr(origin, "__supertype__"), _new_type),
+        (lambda origin: isinstance(origin, TypeVar), _variable),
+        (lambda origin: type(origin).__name__ == "TypeAliasType", _alias),
+        (
+            lambda origin: hasattr(origin, "__get_pydantic_core_schema__") or hasattr(origin, "__pydantic_validator__"),
+            _pydantic_class,
+        ),
+        (_is_class(enum.Enum), _enumeration),
+        (has_members, _members),
+        (_is_class(pathlib.PurePath), _path),
+        (_is_class(str, int, float), _scalar_subclass),
+    )
 
 
 def _untitled(schema: Schema) -> Schema:
@@ -325,6 +406,13 @@ def _check_options(hint: Any, options: list[tuple[Any, Any]]) -> None:
         raise Unsupported(f"{_name(hint)}: {shorten(repr(strange[0]))} is no JSON value, use text or numbers")
 
 
+def _without_null(hint: Any) -> Any:
+    """Of an optional type, the type: a header parameter must be plain, and is left out if there is none."""
+    if get_origin(hint) not in (Union, types.UnionType):
+        return hint
+    return _subscripted(Union, tuple(member for member in get_args(hint) if member is not type(None)))
+
+
 def _subscripted(kind: Any, parameter: Any) -> Any:
     return kind[parameter]
 
@@ -334,70 +422,3 @@ def _name(hint: Any) -> str:
     if isinstance(hint, type) and get_origin(hint) is None:
         return hint.__name__
     return re.sub(r"\b(?:[a-z_]\w*\.)+", "", str(hint).replace("<locals>.", ""))
-
-
-_DECIMAL = next(hint for hint in SCALARS if getattr(hint, "__name__", "") == "Decimal")
-
-# Container -> what the list is turned into, and the msgspec type for that, given its items'.
-_ARRAYS: Mapping[Any, tuple[Any, Any]] = {
-    **dict.fromkeys(
-        (
-            list,
-            collections.abc.Sequence,
-            collections.abc.MutableSequence,
-            collections.abc.Collection,
-            collections.abc.Iterable,
-        ),
-        (None, lambda item: _subscripted(list, item)),
-    ),
-    collections.deque: (collections.deque, None),
-    frozenset: (frozenset, None),
-    set: (set, None),
-    collections.abc.Set: (set, None),
-    collections.abc.MutableSet: (set, None),
-}
-_MAPPINGS: Mapping[Any, Any] = {
-    dict: None,
-    collections.abc.Mapping: None,
-    collections.abc.MutableMapping: None,
-    collections.OrderedDict: collections.OrderedDict,
-}
-_QUALIFIERS = [
-    getattr(module, name)
-    for module in (typing, sys.modules.get("typing_extensions"))
-    for name in ("Required", "NotRequired", "ReadOnly", "Final")
-    if hasattr(module, name)
-]
-
-_FORMS: Mapping[Any, Callable[[Compiler, Any], Shape]] = {
-    **dict.fromkeys(SCALARS, Compiler._scalar),
-    **dict.fromkeys(_ARRAYS, Compiler._array),
-    **dict.fromkeys(_MAPPINGS, Compiler._mapping),
-    **dict.fromkeys(_QUALIFIERS, Compiler._inner),
-    Annotated: Compiler._annotated,
-    Literal: Compiler._literal,
-    Union: Compiler._union,
-    types.UnionType: Compiler._union,
-    tuple: Compiler._tuple,
-}
-
-
-def _is_class(*bases: type) -> Callable[[Any], bool]:
-    return lambda origin: isinstance(origin, type) and issubclass(origin, bases)
-
-
-# What a hint without a form of its own is, and who reads it; the first that fits.
-_KINDS: tuple[tuple[Callable[[Any], bool], Callable[[Compiler, Any, Any], Shape]], ...] = (
-    (lambda origin: isinstance(origin, (str, typing.ForwardRef)), Compiler._text),
-    (lambda origin: hasattr(origin, "__supertype__"), Compiler._new_type),
-    (lambda origin: isinstance(origin, TypeVar), Compiler._variable),
-    (lambda origin: type(origin).__name__ == "TypeAliasType", Compiler._alias),
-    (
-        lambda origin: hasattr(origin, "__get_pydantic_core_schema__") or hasattr(origin, "__pydantic_validator__"),
-        Compiler._pydantic_class,
-    ),
-    (_is_class(enum.Enum), Compiler._enumeration),
-    (has_members, Compiler._members),
-    (_is_class(pathlib.PurePath), Compiler._path),
-    (_is_class(str, int, float), Compiler._scalar_subclass),
-)

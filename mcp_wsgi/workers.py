@@ -14,13 +14,15 @@ jobs, and a ``Job`` carries what its callback emits to whoever answers the reque
 
 from __future__ import annotations
 
+import os
+import queue
 import sys
 import threading
-import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable
 from contextvars import copy_context
-from queue import Empty, SimpleQueue
+from functools import partial
+from time import monotonic
 from typing import Any, Protocol
 
 from mcp_wsgi.errors import Cancelled, OptionError, Overloaded
@@ -30,8 +32,7 @@ __all__ = ["NOTHING", "Crew", "GreenletCrew", "InlineCrew", "Job", "ThreadCrew",
 #: What ``Job.take`` returns when its time is over.
 NOTHING: Any = object()
 
-#: How long an idle pooled thread waits for its next job, in seconds.
-THREAD_IDLE = 30.0
+Callback = Callable[["Job"], Any]
 
 
 class Job(Protocol):
@@ -41,10 +42,22 @@ class Job(Protocol):
         """Hand over ``item``; called by the callback, from any thread or greenlet of its own."""
 
     def take(self, timeout: float) -> Any:
-        """The next item, the callback's return value last; ``NOTHING`` after ``timeout`` seconds."""
+        """The next item, the callback's return value last; ``NOTHING`` after ``timeout`` seconds.
+
+        A callback that raised instead of returning raises here.
+        """
+
+    def event(self) -> Any:
+        """A new event (``set``, ``clear``, ``wait(timeout)``) that blocks only who waits.
+
+        ``wait`` may return early; look again at what was waited for.
+        """
 
     def kill(self) -> None:
-        """Raise ``Cancelled`` in the callback where the kind of worker can; else do nothing."""
+        """Raise ``Cancelled`` in the callback where the kind of worker can; else do nothing.
+
+        May be called from any thread or greenlet, once.
+        """
 
     def abandon(self) -> None:
         """Nobody takes any more: let the callback run to its end where it needs help for that."""
@@ -55,19 +68,25 @@ class Crew:
 
     Args:
         limit: Jobs that may run at the same time.
+
+    Attributes:
+        kind: The name of this kind of worker in option ``workers``.
+        concurrent: Whether a callback goes on while nobody takes its output.
+        running: Jobs that run now.
     """
 
     kind = "none"
+    concurrent = True
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._lock = threading.Lock()
+        self._count = self.guard()
         self.running = 0
 
-    def start(self, callback: Callable[[Job], Any]) -> Job:
+    def start(self, callback: Callback) -> Job:
         """Run ``callback(job)`` in a copy of the caller's ``contextvars`` context.
 
-        The callback must not raise; its return value is the last item of the job.
+        Its return value, or what it raises, is the last item of the job.
 
         Raises:
             Overloaded: ``limit`` jobs are running.
@@ -77,19 +96,51 @@ class Crew:
     def pause(self) -> None:
         """Let other requests of this process have a turn, if they wait for one."""
 
-    def event(self) -> Any:
-        """A new event (``set``, ``clear``, ``wait(timeout)``) that blocks only its own worker."""
-        return threading.Event()
+    def lock(self) -> Any:
+        """A new lock that blocks only who waits for it."""
+        return threading.Lock()
+
+    def guard(self) -> Any:
+        """A new lock for a few steps that neither block nor switch; cheaper than ``lock``."""
+        return threading.Lock()
 
     def _enter(self) -> None:
-        with self._lock:
+        with self._count:
             if self.running >= self._limit:
                 raise Overloaded(f"Overloaded: {self._limit} calls are running")
             self.running += 1
 
-    def _leave(self) -> None:
-        with self._lock:
+    def ended(self) -> None:
+        """Count a job out."""
+        with self._count:
             self.running -= 1
+
+
+class _Failure:
+    """The last item of a callback that raised."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
+def _last(callback: Callback, job: Job) -> Any:
+    # Whatever ends a callback is for its taker to hear. Let out here it would end a pooled thread,
+    # or, as a SystemExit in gevent's hub, the process.
+    try:
+        return callback(job)
+    except BaseException as error:  # noqa: BLE001
+        return _Failure(error)
+
+
+def _given(item: Any) -> Any:
+    if type(item) is not _Failure:
+        return item
+    try:
+        raise item.error
+    finally:
+        del item  # no cycle through the traceback
 
 
 # --- greenlets ------------------------------------------------------------------------------------
@@ -101,28 +152,41 @@ class GreenletCrew(Crew):
     kind = "greenlets"
 
     def __init__(self, limit: int) -> None:
-        super().__init__(limit)
-        import gevent
+        from gevent import get_hub, sleep
         from gevent.event import Event
+        from gevent.lock import BoundedSemaphore
+        from gevent.monkey import get_original
         from greenlet import getcurrent, greenlet
 
         self.greenlet: Any = greenlet
         self.current: Any = getcurrent
-        self.hub: Any = gevent.get_hub
-        self._event: Any = Event
-        self.sleep: Any = gevent.sleep
+        self.hub: Any = get_hub
+        self.sleep: Any = sleep
+        self.new_event: Any = Event
+        self.thread: Any = get_original("_thread", "get_ident")
+        self.thread_sleep: Any = get_original("time", "sleep")
+        self._new_lock: Any = BoundedSemaphore
+        self._new_guard: Any = get_original("_thread", "allocate_lock")
+        super().__init__(limit)
 
-    def start(self, callback: Callable[[Job], Any]) -> Job:
+    def start(self, callback: Callback) -> Job:
+        """Run ``callback(job)``; see ``Crew``."""
         self._enter()
-        job = _GreenletJob(self, callback)
-        job.begin()
+        job = _GreenletJob(self)
+        job.begin(callback)
         return job
 
     def pause(self) -> None:
+        """Give the hub, and through it everybody who is ready, one turn."""
         self.sleep(0)
 
-    def event(self) -> Any:
-        return self._event()
+    def lock(self) -> Any:
+        """A lock of gevent's."""
+        return self._new_lock()
+
+    def guard(self) -> Any:
+        """A lock of the operating system's: greenlets take turns only where they block."""
+        return self._new_guard()
 
 
 class _GreenletJob:
@@ -134,149 +198,210 @@ class _GreenletJob:
     client can hold gunicorn's gevent worker for itself).
     """
 
-    __slots__ = ("_callback", "_crew", "_event", "_items", "_worker")
+    __slots__ = ("_crew", "_event", "_hub", "_items", "_thread", "_worker")
 
-    def __init__(self, crew: GreenletCrew, callback: Callable[[Job], Any]) -> None:
+    def __init__(self, crew: GreenletCrew) -> None:
         self._crew = crew
-        self._callback: Any = callback
+        self._hub = crew.hub()
+        self._thread = crew.thread()
         self._items: deque[Any] = deque()
         self._event: Any = None
 
-    def begin(self) -> None:
-        crew = self._crew
+    def begin(self, callback: Callback) -> None:
+        crew, hub = self._crew, self._hub
         request = crew.current()
-        hub = crew.hub()
         # A bare greenlet starts with an empty context, so the request's is carried over.
         worker = self._worker = crew.greenlet(copy_context().run, request)
         turn = hub.loop.run_callback(request.switch)
         try:
-            worker.switch(self._run)
+            worker.switch(self._run, callback)
             if worker.dead:
                 hub.switch()
-            else:
-                worker.parent = hub
         finally:
+            # Also where a timeout or a kill ends the wait: from now on nothing may switch to the
+            # request's greenlet behind its back.
             turn.stop()
+            if not worker.dead:
+                worker.parent = hub
 
-    def _run(self) -> None:
-        try:
-            last = self._callback(self)
-        finally:
-            self._callback = None
-            self._crew._leave()
+    def _run(self, callback: Callback) -> None:
+        last = _last(callback, self)
+        self._crew.ended()
         self._items.append(last)
+        self._wake()
+
+    def _wake(self) -> None:
         if self._event is not None:
             self._event.set()
 
     def put(self, item: Any) -> None:
         self._items.append(item)
-        if self._event is not None:
-            self._event.set()
-        if self._crew.current() is self._worker:
+        crew = self._crew
+        if crew.current() is self._worker:
+            self._wake()
             # The request's greenlet writes it now, not when the callback next blocks.
-            self._crew.sleep(0)
+            crew.sleep(0)
+        elif crew.thread() == self._thread:
+            self._wake()
+        else:
+            self._hub.loop.run_callback_threadsafe(self._wake)
 
     def take(self, timeout: float) -> Any:
         if not self._items:
-            if self._event is None:
-                self._event = self._crew.event()
+            self._wait(timeout)
+        return _given(self._items.popleft()) if self._items else NOTHING
+
+    def _wait(self, timeout: float) -> None:
+        if self._event is None:
+            self._event = self._crew.new_event()
+        deadline = monotonic() + timeout
+        # A wake-up from another thread may come late, when its item has been taken already.
+        while not self._items and timeout > 0:
             self._event.clear()
-            if not self._items and not self._event.wait(timeout):
-                return NOTHING
-        return self._items.popleft() if self._items else NOTHING
+            self._event.wait(timeout)
+            timeout = deadline - monotonic()
+
+    def event(self) -> Any:
+        return _GreenletEvent(self._crew, self._hub, self._thread)
 
     def kill(self) -> None:
         worker = self._worker
-        if not worker.dead:
-            self._crew.hub().loop.run_callback(_throw, worker)
+        if self._crew.current() is not worker:
+            self._hub.loop.run_callback_threadsafe(_cancel, worker)
 
     def abandon(self) -> None:
         pass
 
 
-def _throw(worker: Any) -> None:
+def _cancel(worker: Any) -> None:
     if not worker.dead:
         worker.throw(Cancelled)
+
+
+class _GreenletEvent:
+    """gevent's event, which only the greenlets of one thread can wait for, made good for all threads."""
+
+    __slots__ = ("_crew", "_event", "_hub", "_thread")
+
+    def __init__(self, crew: GreenletCrew, hub: Any, thread: int) -> None:
+        self._crew = crew
+        self._event = crew.new_event()
+        self._hub = hub
+        self._thread = thread
+
+    def set(self) -> None:
+        if self._crew.thread() == self._thread:
+            self._event.set()
+        else:
+            self._hub.loop.run_callback_threadsafe(self._event.set)
+
+    def clear(self) -> None:
+        self._event.clear()
+
+    def wait(self, timeout: float) -> bool:
+        if self._crew.thread() == self._thread:
+            return bool(self._event.wait(timeout))
+        # A thread of gevent's pool: rare, so looking again now and then is good enough.
+        self._crew.thread_sleep(min(timeout, 0.02))
+        return bool(self._event.is_set())
 
 
 # --- threads --------------------------------------------------------------------------------------
 
 
 class ThreadCrew(Crew):
-    """Jobs on pooled daemon threads; an idle thread ends after ``THREAD_IDLE`` seconds."""
+    """Jobs on pooled daemon threads.
+
+    Attributes:
+        idle_time: Seconds after which a thread without work ends.
+    """
 
     kind = "threads"
+    idle_time = 30.0
 
     def __init__(self, limit: int) -> None:
         super().__init__(limit)
-        self._idle: deque[_PooledThread] = deque()
+        # By process: a fork leaves the threads behind, and those of the parent would take no job.
+        self._idle: defaultdict[int, deque[_PooledThread]] = defaultdict(deque)
 
-    def start(self, callback: Callable[[Job], Any]) -> Job:
+    def start(self, callback: Callback) -> Job:
+        """Run ``callback(job)``; see ``Crew``."""
         self._enter()
-        job = _ThreadJob(copy_context().run, callback)
+        job = _ThreadJob(callback)
+        idle = self._idle[os.getpid()]
         try:
             # The thread that was used last has the warmest caches, and the others can grow old.
-            thread = self._idle.pop()
+            thread = idle.pop()
         except IndexError:
-            thread = _PooledThread(self)
-            try:
-                thread.start()
-            except RuntimeError:
-                self._leave()
-                raise Overloaded("Overloaded: no thread can be started") from None
-        thread.hand(job)
+            self._hire(idle, job)
+        else:
+            thread.hand(job)
         return job
+
+    def _hire(self, idle: deque[_PooledThread], job: _ThreadJob) -> None:
+        try:
+            _PooledThread(self, idle, job).start()
+        except RuntimeError:
+            self.ended()
+            raise Overloaded("Overloaded: no thread can be started") from None
 
 
 class _PooledThread(threading.Thread):
-    def __init__(self, crew: ThreadCrew) -> None:
+    def __init__(self, crew: ThreadCrew, idle: deque[_PooledThread], job: _ThreadJob) -> None:
         super().__init__(name="mcp_wsgi", daemon=True)
         self._crew = crew
-        self._jobs: SimpleQueue[_ThreadJob] = SimpleQueue()
+        self._idle = idle
+        # Looked up now: gevent may have replaced it since this module was imported.
+        self._jobs: queue.SimpleQueue[_ThreadJob] = queue.SimpleQueue()
+        self.hand(job)
 
     def hand(self, job: _ThreadJob) -> None:
         self._jobs.put(job)
 
     def run(self) -> None:
-        crew = self._crew
-        while True:
-            try:
-                job = self._jobs.get(timeout=THREAD_IDLE)
-            except Empty:
-                try:
-                    crew._idle.remove(self)
-                except ValueError:
-                    # Taken from the pool this very moment: a job is on its way.
-                    job = self._jobs.get()
-                else:
-                    return
+        while (job := self._next()) is not None:
             last = job.run()
-            crew._leave()
+            self._crew.ended()
             # Back in the pool before the answer goes out: the next request finds a thread.
-            crew._idle.append(self)
+            self._idle.append(self)
             job.put(last)
-            del job, last
+            del job, last  # nothing of a request outlives it here
+
+    def _next(self) -> _ThreadJob | None:
+        try:
+            return self._jobs.get(timeout=self._crew.idle_time)
+        except queue.Empty:
+            pass
+        try:
+            self._idle.remove(self)
+        except ValueError:
+            # Taken from the pool this very moment: a job is on its way.
+            return self._jobs.get()
+        return None
 
 
 class _ThreadJob:
     __slots__ = ("_callback", "_items", "_scope")
 
-    def __init__(self, scope: Callable[..., Any], callback: Callable[[Job], Any]) -> None:
-        self._scope = scope
+    def __init__(self, callback: Callback) -> None:
+        self._scope = copy_context()
         self._callback = callback
-        self._items: SimpleQueue[Any] = SimpleQueue()
+        self._items: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def run(self) -> Any:
-        return self._scope(self._callback, self)
+        return self._scope.run(_last, self._callback, self)
 
     def put(self, item: Any) -> None:
         self._items.put(item)
 
     def take(self, timeout: float) -> Any:
         try:
-            return self._items.get(timeout=timeout)
-        except Empty:
+            return _given(self._items.get(timeout=timeout))
+        except queue.Empty:
             return NOTHING
+
+    def event(self) -> Any:
+        return threading.Event()
 
     def kill(self) -> None:
         pass
@@ -292,6 +417,7 @@ class InlineCrew(Crew):
     """Jobs on the thread that takes their output, for as long as it takes it."""
 
     kind = "inline"
+    concurrent = False
 
     def __init__(self, limit: int) -> None:
         super().__init__(limit)
@@ -300,59 +426,85 @@ class InlineCrew(Crew):
         self.greenlet: Any = greenlet
         self.current: Any = getcurrent
 
-    def start(self, callback: Callable[[Job], Any]) -> Job:
+    def start(self, callback: Callback) -> Job:
+        """Run ``callback(job)``; see ``Crew``."""
         self._enter()
-        return _InlineJob(self, callback)
+        job = _InlineJob(self, callback)
+        job.resume()
+        return job
 
 
 class _InlineJob:
-    __slots__ = ("_crew", "_items", "_taker", "_worker")
+    """Runs until it puts something, then rests until that has been taken.
 
-    def __init__(self, crew: InlineCrew, callback: Callable[[Job], Any]) -> None:
+    Under gevent the worker can also block in the hub while its host waits; what is then thrown at
+    the host (a timeout, a kill) leaves the worker to the hub.
+    """
+
+    __slots__ = ("_crew", "_host", "_items", "_resting", "_to_end", "_worker")
+
+    def __init__(self, crew: InlineCrew, callback: Callback) -> None:
         self._crew = crew
         self._items: deque[Any] = deque()
-        self._taker: Any = None
-        scope = copy_context().run
+        self._host: Any = None
+        self._resting = True
+        self._to_end = False
+        self._worker = crew.greenlet(partial(copy_context().run, self._run, callback))
 
-        def run() -> None:
-            try:
-                last = scope(callback, self)
-            finally:
-                crew._leave()
-            self._items.append(last)
-
-        self._worker = crew.greenlet(run)
+    def _run(self, callback: Callback) -> None:
+        last = _last(callback, self)
+        self._crew.ended()
+        self._items.append(last)
 
     def put(self, item: Any) -> None:
         self._items.append(item)
-        if self._crew.current() is self._worker:
-            self._taker.switch()
+        if not self._to_end and self._host is not None and self._crew.current() is self._worker:
+            self._resting = True
+            self._host.switch()
 
     def take(self, timeout: float) -> Any:
-        if not self._items and not self._worker.dead:
-            self._resume()
-        return self._items.popleft() if self._items else NOTHING
+        if not self._items and self._resting:
+            self.resume()
+        return _given(self._items.popleft()) if self._items else NOTHING
 
-    def _resume(self, error: type[BaseException] | None = None) -> None:
-        self._taker = self._worker.parent = self._crew.current()
-        if error is None:
-            self._worker.switch()
-        else:
-            self._worker.throw(error)
+    def event(self) -> Any:
+        return threading.Event()
+
+    def resume(self, error: type[BaseException] | None = None) -> None:
+        worker = self._worker
+        host = self._host = worker.parent = self._crew.current()
+        self._resting = False
+        try:
+            if error is None:
+                worker.switch()
+            else:
+                worker.throw(error)
+        finally:
+            self._host = None
+            if not (worker.dead or self._resting):
+                worker.parent = host.parent or _hub()
 
     def kill(self) -> None:
-        if not self._worker.dead:
-            self._resume(Cancelled)
-        self.abandon()
+        # While somebody waits for the worker it is not ours to switch to; the next ``ctx`` call ends it.
+        if self._host is None and not self._worker.dead:
+            self._to_end = True
+            self.resume(Cancelled)
 
     def abandon(self) -> None:
-        while not self._worker.dead:
-            self._resume()
+        self._to_end = True
+        if self._resting and not self._worker.dead:
+            self.resume()
+
+
+def _hub() -> Any:
+    from gevent import get_hub
+
+    return get_hub()
 
 
 # --- choice ---------------------------------------------------------------------------------------
 
-_CREWS: dict[str, type[Crew]] = {"greenlets": GreenletCrew, "threads": ThreadCrew, "inline": InlineCrew}
+_CREWS: dict[str, type[Crew]] = {crew.kind: crew for crew in (GreenletCrew, ThreadCrew, InlineCrew)}
 
 
 def patched_by_gevent() -> bool:

@@ -295,7 +295,7 @@ def test_an_argument_is_repeated_in_a_header(client: Client) -> None:
     properties = client.list_tools()["test_x_mcp_header"]["inputSchema"]["properties"]
     assert properties["region"]["x-mcp-header"] == "Region"
     assert client.call_tool("test_x_mcp_header", region="eu").text == "Region: eu"
-    assert client.call_tool("test_x_mcp_header").text == "Region: None"
+    assert client.call_tool("test_x_mcp_header").text == "Region: none"
 
 
 def test_resources_are_text_bytes_and_data(client: Client) -> None:

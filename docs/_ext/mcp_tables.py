@@ -5,18 +5,22 @@
 ``mcp-methods``   what each protocol revision has, and what of it is served
 ``mcp-revisions`` what differs between the revisions
 ``mcp-errors``    the code and HTTP status of each error
+``mcp-layers``    the modules, in the order in which they may import each other
 """
 
 from __future__ import annotations
 
+import ast
 import datetime
 import decimal
 import enum
 import json
+import re
 import typing
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
@@ -31,9 +35,12 @@ from mcp_wsgi.options import OPTIONS, Option
 from mcp_wsgi.revisions import REVISIONS, SUPPORTED, Revision
 from mcp_wsgi.schema import Arguments
 
+ROOT = Path(__file__).parents[2]
+
+#: The cells of a line; in a text, double backquotes mark code.
 Row = Sequence["str | nodes.Node"]
 
-YES, NOT_YET, ABSENT = "yes", "not yet", "–"
+YES, NOT_YET, ABSENT = "yes", "not yet", "-"
 _MODERN = frozenset(name for name, revision in REVISIONS.items() if revision.modern)
 _LEGACY = frozenset(REVISIONS) - _MODERN
 
@@ -188,10 +195,38 @@ def error_rows() -> list[Row]:
     """Name, JSON-RPC code, HTTP status and meaning of every protocol error."""
     found = [getattr(errors, name) for name in errors.__all__]
     return [
-        (_code(error.__name__), str(error.code), str(error.http_status), (error.__doc__ or "").splitlines()[0])
+        (_code(error.__name__), str(error.code), str(error.http_status), summary(error.__doc__))
         for error in found
         if issubclass(error, errors.MCPError) and not issubclass(error, errors.ConfigurationError)
     ]
+
+
+def layer_rows() -> list[Row]:
+    """The modules from the top to the bottom, each with the first sentence of its docstring."""
+    tree = ast.parse((ROOT / "tests" / "test_layers.py").read_text("utf-8"))
+    layers = next(
+        ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "LAYERS"
+    )
+    files = [(name, source_of(name)) for name in layers]
+    return [
+        (_code(name), summary(ast.get_docstring(ast.parse(file.read_text("utf-8")))))
+        for name, file in files
+        if file is not None
+    ]
+
+
+def source_of(module: str) -> Path | None:
+    """The file of a module; ``None`` if there is none yet."""
+    path = ROOT / "mcp_wsgi" / module.replace(".", "/")
+    return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
+
+
+def summary(docstring: str | None) -> str:
+    """The first paragraph of a docstring, without its source."""
+    paragraph = (docstring or "").partition("\n\n")[0]
+    return " ".join(paragraph.partition(" Source: ")[0].split())
 
 
 def _code(text: str) -> nodes.Node:
@@ -211,11 +246,14 @@ def table(head: Sequence[str], rows: Iterable[Row], widths: Sequence[int]) -> no
 
 
 def _row(cells: Row) -> nodes.row:
-    return nodes.row("", *(nodes.entry("", nodes.paragraph("", "", _inline(cell))) for cell in cells))
+    return nodes.row("", *(nodes.entry("", nodes.paragraph("", "", *_inline(cell))) for cell in cells))
 
 
-def _inline(cell: str | nodes.Node) -> nodes.Node:
-    return nodes.Text(cell) if isinstance(cell, str) else cell
+def _inline(cell: str | nodes.Node) -> list[nodes.Node]:
+    if not isinstance(cell, str):
+        return [cell]
+    parts = re.split(r"``(.+?)``", cell)
+    return [_code(part) if number % 2 else nodes.Text(part) for number, part in enumerate(parts)]
 
 
 class _Table(SphinxDirective):
@@ -257,10 +295,17 @@ class ErrorsTable(_Table):
     widths = (30, 10, 10, 50)
 
 
+class LayersTable(_Table):
+    head = ("Module", "What it is for")
+    rows = layer_rows
+    widths = (25, 75)
+
+
 def setup(app: Sphinx) -> ExtensionMetadata:
     app.add_directive("mcp-options", OptionsTable)
     app.add_directive("mcp-types", TypesTable)
     app.add_directive("mcp-methods", MethodsTable)
     app.add_directive("mcp-revisions", RevisionsTable)
     app.add_directive("mcp-errors", ErrorsTable)
+    app.add_directive("mcp-layers", LayersTable)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -94,7 +94,7 @@ class MCPApp:
         request = _request(environ)
         try:
             reply = self._reply(request)
-        except (Exception, SystemExit) as error:
+        except Exception as error:  # noqa: BLE001 - _refusal logs it
             reply = _refusal(request, error, None)
         headers = reply.headers
         if self.options.origins or "HTTP_ORIGIN" in environ:
@@ -122,7 +122,7 @@ class MCPApp:
         message = parse(request.read(options.max_body), max_depth=options.max_depth)
         try:
             return self._answer(request, message, principal)
-        except (Exception, SystemExit) as error:
+        except Exception as error:  # noqa: BLE001 - _refusal logs it
             # From here on the id is known, and what refuses a request carries it.
             return _refusal(request, error, message.id if isinstance(message, (Request, Invalid)) else None)
 

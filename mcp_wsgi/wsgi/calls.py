@@ -99,7 +99,7 @@ class Calls:
             return self.failure(call, InternalError("Cancelled"))
         except KeyboardInterrupt:
             raise
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - crash logs it
             # Whatever ends a worker from outside must still free its caller.
             return self.failure(call, self._dispatcher.crash(call, error))
 
