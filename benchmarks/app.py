@@ -15,6 +15,8 @@ TOOLS = int(os.environ.get("BENCH_TOOLS", "10"))
 
 
 class Sum(TypedDict):
+    """What ``add`` returns."""
+
     sum: int
 
 

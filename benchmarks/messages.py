@@ -6,8 +6,9 @@ import json
 from typing import Any
 
 ERAS = {"legacy": "2025-11-25", "modern": "2026-07-28"}
-ECHO = ("tools/call", {"name": "echo", "arguments": {"text": "The quick brown fox jumps over the lazy dog."}})
-LIST = ("tools/list", {})
+Rpc = tuple[str, dict[str, Any]]
+ECHO: Rpc = ("tools/call", {"name": "echo", "arguments": {"text": "The quick brown fox jumps over the lazy dog."}})
+LIST: Rpc = ("tools/list", {})
 
 
 def body(era: str, method: str, params: dict[str, Any], identity: int = 1000000) -> bytes:

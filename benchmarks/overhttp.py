@@ -167,7 +167,9 @@ def measure(name: str, rounds: int, seconds: float, connections: int) -> None:
 
 def report(name: str, rows: dict[str, list[tuple[Server, Load]]]) -> None:
     """Print medians, and ratios to the bare application of the same round."""
-    print(f"\n{name:<12}{'rps':>8}{'ratio':>7}{'min':>6}{'max':>6}{'p50 ms':>8}{'p99 ms':>8}{'start s':>9}{'RSS MiB':>9}")
+    print(
+        f"\n{name:<12}{'rps':>8}{'ratio':>7}{'min':>6}{'max':>6}{'p50 ms':>8}{'p99 ms':>8}{'start s':>9}{'RSS MiB':>9}"
+    )
     for row, runs in rows.items():
         ratios = [ours.rate / bare.rate for (_, ours), (_, bare) in zip(runs, rows["bare"], strict=True)]
         middle = [statistics.median(values) for values in zip(*(load for _, load in runs), strict=True)]

@@ -18,7 +18,7 @@ from mcp_wsgi.jsonschemas import Validator
 from mcp_wsgi.problems import Fault, Mismatch, mismatch, quote
 from mcp_wsgi.shapes import NUMBER, TEXT, Schema, Shape
 
-__all__ = ["BOUNDS", "RULES", "Notes", "annotated", "constrained", "filtered", "merged", "read_metadata"]
+__all__ = ["BOUNDS", "RULES", "Notes", "annotated", "constrained", "filtered", "is_field", "merged", "read_metadata"]
 
 
 def constrained(shape: Shape, limits: Mapping[str, Any]) -> Shape:
@@ -34,7 +34,7 @@ def constrained(shape: Shape, limits: Mapping[str, Any]) -> Shape:
     """
     before, after = [], []
     schema: Schema = {}
-    for keyword, limit in limits.items():
+    for keyword, limit in sorted(limits.items(), key=lambda pair: pair[0] == "pattern"):
         _check_limit(keyword, limit)
         kinds, holds = RULES[keyword]
         if shape.ordered and keyword in BOUNDS:
@@ -48,7 +48,11 @@ def constrained(shape: Shape, limits: Mapping[str, Any]) -> Shape:
 
     def convert(value: Any) -> Any:
         kind = type(value)
-        faults = [Fault((), k, lim, value) for k, ok, kinds, lim in before if kind in kinds and not ok(value, lim)]
+        faults: list[Fault] = []
+        for keyword, holds, kinds, limit in before:
+            # The pattern comes last, and never sees a text that is too long for it.
+            if kind in kinds and not (keyword == "pattern" and faults) and not holds(value, limit):
+                faults.append(Fault((), keyword, limit, value))
         try:
             result = shape.convert(value)
         except Mismatch as error:
@@ -168,7 +172,10 @@ def _exact_limits(shape: Shape, limits: Mapping[str, Any]) -> Any:
     bounds = [limits[keyword] for keyword in BOUNDS & limits.keys()]
     if any(type(bound) not in kinds or abs(bound) >= _SAFE_BOUND for bound in bounds):
         return None
-    return Annotated[shape.exact, msgspec.Meta(**{_META[keyword]: limit for keyword, limit in limits.items()})]
+    try:
+        return Annotated[shape.exact, msgspec.Meta(**{_META[keyword]: limit for keyword, limit in limits.items()})]
+    except (TypeError, ValueError):  # both kinds of a lower bound, for one
+        return None
 
 
 # --- Annotated[...] -------------------------------------------------------------------------------
@@ -202,7 +209,7 @@ def read_metadata(metadata: Iterable[Any]) -> Notes:
             notes.schema["description"] = item
         elif isinstance(item, Mapping):
             notes.schema.update(item)
-        elif _is_field(item):
+        elif is_field(item):
             _read_field(item, notes)
         elif _is_rule(item):
             notes.rules.append(item)
@@ -215,7 +222,8 @@ _LIMITS = ("ge", "gt", "le", "lt", "multiple_of", "min_length", "max_length", "p
 _NOTES = ("title", "description", "examples")
 
 
-def _is_field(item: Any) -> bool:
+def is_field(item: Any) -> bool:
+    """Whether something is what pydantic's ``Field(...)`` returns."""
     return type(item).__name__ == "FieldInfo" and type(item).__module__ == "pydantic.fields"
 
 

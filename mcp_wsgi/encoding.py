@@ -64,8 +64,10 @@ def to_json(value: Any) -> Any:
         raise OutputError("the value contains itself, or is nested too deeply") from None
 
 
-_SAFE = frozenset({int, bool, type(None)})
-_JUST_TEXT = frozenset({str})
+_SAFE = frozenset({bool, type(None)})
+_JUST_TEXT, _JUST_WHOLE = frozenset({str}), frozenset({int})
+# Python writes and reads no integer of more digits, nor does msgspec.
+_HUGE = 10**4300
 
 
 def _clean(value: Any) -> Any:
@@ -73,6 +75,10 @@ def _clean(value: Any) -> Any:
     if kind is str:
         return value if value.isascii() else _unicode(value)
     if kind in _SAFE:
+        return value
+    if kind is int:
+        if not -_HUGE < value < _HUGE:
+            raise _Unfit("the number has thousands of digits, which no client reads")
         return value
     if kind is dict:
         return _object(value)
@@ -101,7 +107,7 @@ def _object(value: dict[Any, Any]) -> dict[str, Any]:
         kind = type(item)
         if not name.isascii():
             _unicode(name)
-        if kind in _SAFE or (kind is str and item.isascii()):
+        if (kind is str and item.isascii()) or (kind is int and -_HUGE < item < _HUGE) or kind in _SAFE:
             found[name] = item
             continue
         try:
@@ -114,7 +120,9 @@ def _object(value: dict[Any, Any]) -> dict[str, Any]:
 
 def _array(value: Sequence[Any]) -> list[Any]:
     kinds = set(map(type, value))
-    if kinds <= _SAFE or (kinds == _JUST_TEXT and all(map(str.isascii, value))):
+    if kinds == _JUST_TEXT and all(map(str.isascii, value)):
+        return list(value)
+    if kinds == _JUST_WHOLE and -_HUGE < min(value) and max(value) < _HUGE:
         return list(value)
     found = []
     for number, item in enumerate(value):

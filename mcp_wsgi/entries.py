@@ -94,7 +94,7 @@ class PromptEntry(msgspec.Struct, frozen=True):
         try:
             return self.arguments.bind(dict(arguments))
         except ArgumentErrors as error:
-            problems = "; ".join(map(str, error.problems))
+            problems = "; ".join(str(error).splitlines())
             raise InvalidParams(f"Invalid arguments of prompt {self.item.name}: {problems}") from None
 
 
@@ -213,10 +213,7 @@ def _description(function: Function, given: str | None) -> str | None:
 def _output(function: Function, schema: Mapping[str, Any] | None, structured: bool | None) -> Output | None:
     if schema is not None:
         return Output.from_schema(schema, owner=function.label)
-    if structured is False or "return" not in function.hints:
-        output = None
-    else:
-        output = Output.from_annotation(function.hints["return"], owner=function.label)
+    output = None if structured is False else Output.from_function(function.target, owner=function.label)
     if structured and output is None:
         raise RegistrationError(
             f"{function.label}: structured_output wants a return annotation of structured data, or an output_schema"

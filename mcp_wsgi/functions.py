@@ -43,7 +43,7 @@ class Function(msgspec.Struct, frozen=True):
         name: Its own name; ``None`` if it has none.
         context: The parameter that gets the ``Context``; ``None`` if there is none.
         parameters: The other parameters by name, in order.
-        hints: Parameter (and ``return``) -> annotation; a text stands for one that cannot be resolved.
+        hints: Parameter -> annotation; a text stands for one that cannot be resolved.
     """
 
     target: Callable[..., Any]
@@ -258,10 +258,8 @@ def _signature(target: Any, label: str) -> inspect.Signature:
 
 def _hints(target: Any, signature: inspect.Signature) -> dict[str, Any]:
     scope = getattr(innermost(target), "__globals__", {})
-    hints = {name: p.annotation for name, p in signature.parameters.items() if p.annotation is not p.empty}
-    if signature.return_annotation is not signature.empty:
-        hints["return"] = signature.return_annotation
-    return {name: _resolve(annotation, scope) for name, annotation in hints.items()}
+    annotated = (p for p in signature.parameters.values() if p.annotation is not p.empty)
+    return {p.name: _resolve(p.annotation, scope) for p in annotated}
 
 
 def _resolve(annotation: Any, scope: dict[str, Any]) -> Any:

@@ -216,11 +216,12 @@ def encode_error(identity: Id | None, error: MCPError, *, code: int | None = Non
     Source: basic/index, "Error Responses".
     """
     body: dict[str, Any] = {"code": error.code if code is None else code, "message": str(error)}
-    message: dict[str, Any] = {"jsonrpc": "2.0", "error": body}
-    if identity is not None:
-        message["id"] = identity
     if error.data is not None:
         body["data"] = error.data
+    message: dict[str, Any] = {"jsonrpc": "2.0"}
+    if identity is not None:
+        message["id"] = identity
+    message["error"] = body
     try:
         return _write(message).encode()
     except (TypeError, ValueError, RecursionError):

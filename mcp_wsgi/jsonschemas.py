@@ -6,7 +6,8 @@ What we decided:
 * Nothing is ever fetched. A ``$ref`` that leads out of the schema is refused where it is written,
   except to the meta-schemas, which come with the jsonschema library.
 * ``format`` is a remark, as 2020-12 has it by default.
-* Schemas are bounded in depth and size, since validation costs grow with both.
+* Schemas are bounded in depth and size, and so are the values that they are held against, since the
+  library takes microseconds for each part of them.
 * A ``pattern`` is the developer's code, like the function behind it, and ``re`` cannot be stopped:
   one that backtracks without end on hostile text is a bug there. ``maxLength`` helps: text beyond it
   is refused without a look at the pattern. ``uniqueItems`` takes time in proportion to the array.
@@ -41,6 +42,8 @@ __all__ = [
 MAX_SCHEMA_DEPTH = 100
 #: Objects in a schema, data such as ``enum`` included.
 MAX_SUBSCHEMAS = 10_000
+#: Parts (members and items at all levels) of a client's value that the library is asked to judge.
+MAX_PARTS = 100_000
 
 Schema: TypeAlias = "dict[str, Any]"
 
@@ -225,14 +228,28 @@ class Validator:
         # The registry is given so that nothing is ever fetched; the library's own default would.
         self._library = _bounded(library)(self.schema, registry=REGISTRY)
         _References(self.schema).check()
+        self._check_end()
 
-    def faults(self, value: Any) -> list[Fault]:
-        """All that is wrong with a JSON value, at most ``MAX_FAULTS``; nothing if it is valid."""
+    def _check_end(self) -> None:
+        try:
+            self._library.is_valid({})
+        except RecursionError:
+            raise SchemaError("refers to itself without end") from None
+
+    def faults(self, value: Any, *, trusted: bool = False) -> list[Fault]:
+        """All that is wrong with a JSON value, at most ``MAX_FAULTS``; nothing if it is valid.
+
+        Args:
+            value: JSON builtins.
+            trusted: Whether it is our own, and may have more than ``MAX_PARTS`` parts.
+        """
+        if not trusted and _has_more(value, MAX_PARTS):
+            return [Fault((), "value", f"more than {MAX_PARTS} parts, too many to be checked", None)]
         try:
             errors = self._library.iter_errors(value)
             return list(islice(_unique(fault for error in errors for fault in _faults(error)), MAX_FAULTS))
         except RecursionError:
-            return [Fault((), "value", "is nested too deeply to be checked", None)]
+            return [Fault((), "value", "too deeply nested to be checked", None)]
         except (OverflowError, ValueError):  # numbers of thousands of digits
             return [Fault((), "value", "holds a number that is too large to be checked", None)]
 
@@ -288,8 +305,8 @@ def _check_valid(library: Any, schema: Schema) -> None:
 @functools.cache
 def _bounded(library: Any) -> Any:
     """A dialect whose costly keywords are tamed."""
-    from jsonschema.exceptions import ValidationError
     from jsonschema import validators
+    from jsonschema.exceptions import ValidationError
 
     extend: Any = validators.extend
 
@@ -302,7 +319,36 @@ def _bounded(library: Any) -> Any:
         if wanted and isinstance(value, list) and len({_identity(item) for item in value}) < len(value):
             yield ValidationError("not unique")
 
-    return extend(library, {"pattern": pattern, "uniqueItems": unique})
+    def any_of(validator: Any, parts: list[Any], value: Any, schema: Schema) -> Iterator[Exception]:
+        context = []
+        for number, part in enumerate(parts):
+            errors = list(islice(validator.descend(value, part, schema_path=number), MAX_FAULTS))
+            if not errors:
+                return
+            context.extend(errors)
+        yield ValidationError("fits none", context=context)
+
+    def one_of(validator: Any, parts: list[Any], value: Any, schema: Schema) -> Iterator[Exception]:
+        if sum(validator.evolve(schema=part).is_valid(value) for part in parts) > 1:
+            yield ValidationError("fits several")
+        else:
+            yield from any_of(validator, parts, value, schema)
+
+    tamed = {"pattern": pattern, "uniqueItems": unique, "anyOf": any_of, "oneOf": one_of}
+    return extend(library, {keyword: check for keyword, check in tamed.items() if keyword in library.VALIDATORS})
+
+
+def _has_more(value: Any, limit: int) -> bool:
+    ahead = [value] if isinstance(value, (dict, list)) else []
+    seen = 0
+    while ahead:
+        part = ahead.pop()
+        inside = part.values() if isinstance(part, dict) else part
+        seen += len(inside)
+        if seen > limit:
+            return True
+        ahead.extend(child for child in inside if isinstance(child, (dict, list)))
+    return False
 
 
 def _identity(value: Any) -> Any:
@@ -388,6 +434,12 @@ def _required(error: Any) -> Iterator[Fault]:
             yield Fault((name,), "required", None, None)
 
 
+def _dependent(error: Any) -> Iterator[Fault]:
+    for name, needed in error.validator_value.items():
+        if name in error.instance:
+            yield from (Fault((other,), "required", None, None) for other in needed if other not in error.instance)
+
+
 def _additional(error: Any) -> Iterator[Fault]:
     known = error.schema.get("properties", {})
     patterns = "|".join(error.schema.get("patternProperties", {}))
@@ -418,13 +470,15 @@ def _unique(faults: Iterator[Fault]) -> Iterator[Fault]:
 
 _SAME_WORDS = frozenset(
     (
-        *("const", "enum", "exclusiveMaximum", "exclusiveMinimum", "maxItems", "maxLength", "maximum", "maxProperties"),
-        *("minItems", "minLength", "minimum", "minProperties", "multipleOf", "pattern", "uniqueItems"),
+        *("const", "contains", "enum", "exclusiveMaximum", "exclusiveMinimum", "maxItems", "maxLength", "maximum"),
+        *("maxProperties", "minItems", "minLength", "minimum", "minProperties", "multipleOf", "not", "pattern"),
+        "uniqueItems",
     )
 )
 _TRANSLATED: Mapping[str, Callable[[Any], Iterator[Fault]]] = {
     "type": _type,
     "required": _required,
+    "dependentRequired": _dependent,
     "additionalProperties": _additional,
     "anyOf": _alternatives,
     "oneOf": _alternatives,

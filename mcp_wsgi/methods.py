@@ -120,6 +120,7 @@ class Dispatcher:
         self.page_size = page_size
         self.expose_errors = expose_errors
         self.cache_hints = {"ttlMs": int(cache_ttl * 1000), "cacheScope": cache_scope}
+        self._private_hints = {**self.cache_hints, "cacheScope": "private"}
         self._has_init = type(handler).init is not Handler.init
         self._own_meta = {
             row.name: {META_SERVER_INFO: handler.server_info.wire(row)} for row in MODERN if row.server_info_in_meta
@@ -193,12 +194,19 @@ class Dispatcher:
 
     # --- shaping ----------------------------------------------------------------------------------
 
-    def envelope(self, method: Method, revision: Revision, result: dict[str, Any]) -> dict[str, Any]:
-        """Add what the revision puts around every result."""
+    def envelope(
+        self, method: Method, revision: Revision, result: dict[str, Any], *, shared: bool = True
+    ) -> dict[str, Any]:
+        """Add what the revision puts around every result.
+
+        Args:
+            shared: Whether the result is the same for every caller, so that the option decides who
+                may keep it; what is one caller's own is never public.
+        """
         if revision.result_type:
             result["resultType"] = "complete"
         if revision.cache_hints and method.cacheable:
-            result.update(self.cache_hints)
+            result.update(self.cache_hints if shared else self._private_hints)
         if revision.server_info_in_meta:
             meta = result.get("_meta")
             if meta is None:
@@ -244,7 +252,8 @@ class Dispatcher:
         """Ask the handler for a list, keep it if it is the same for everybody, and encode a page."""
         kind: Any = method.list_kind
         state = self.handler.catalogue(kind)
-        listing = _Listing([encode_wire(item.wire(call.revision)) for item in getattr(self.handler, kind)(ctx)])
+        items = [encode_wire(item.wire(call.revision)) for item in getattr(self.handler, kind)(ctx)]
+        listing = _Listing(items, shared=state is not None)
         if state is not None:
             self._listings[kind, call.revision.name] = (state, listing)
         return listing.page(self, method, call)
@@ -253,8 +262,9 @@ class Dispatcher:
 class _Listing:
     """A whole list, encoded for one revision, and the pages already cut from it."""
 
-    def __init__(self, items: Sequence[bytes]) -> None:
+    def __init__(self, items: Sequence[bytes], *, shared: bool) -> None:
         self._items = items
+        self._shared = shared
         self._pages: dict[int, bytes] = {}
         self._state = hashlib.blake2b(b",".join(items), digest_size=8).hexdigest()
 
@@ -279,7 +289,7 @@ class _Listing:
         result: dict[str, Any] = {_LIST_FIELDS[kind]: msgspec.Raw(items)}
         if end < len(self._items):
             result["nextCursor"] = dispatcher.cursors.issue(kind, self._state, end)
-        return encode(dispatcher.envelope(method, call.revision, result))
+        return encode(dispatcher.envelope(method, call.revision, result, shared=self._shared))
 
 
 _LIST_FIELDS = {
@@ -398,7 +408,9 @@ def _read_resource(dispatcher: Dispatcher, call: Call, ctx: Context) -> bytes:
     value = dispatcher.handler.read_resource(uri, ctx)
     contents = resource_contents(value, uri=uri, to_json=to_json)
     result = resource_contents_wire(contents, call.revision)
-    return encode(dispatcher.envelope(METHODS[call.method], call.revision, result))
+    # Where each caller sees a list of their own, each reads for themselves, too.
+    shared = dispatcher.handler.catalogue("resources") is not None
+    return encode(dispatcher.envelope(METHODS[call.method], call.revision, result, shared=shared))
 
 
 def _get_prompt(dispatcher: Dispatcher, call: Call, ctx: Context) -> bytes:

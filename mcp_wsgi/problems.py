@@ -185,6 +185,8 @@ _WORDS: Mapping[str, Callable[[Fault, str], str]] = {
     "type": lambda f, noun: f"{quote(f.value)} is not of type {_alternatives(repr(name) for name in f.limit)}",
     "enum": lambda f, noun: f"{quote(f.value)} is not one of {_listing(map(quote, f.limit))}",
     "const": lambda f, noun: f"{quote(f.value)} is not {quote(f.limit)}",
+    "contains": lambda f, noun: "has no item of the kind that must be there",
+    "not": lambda f, noun: f"{quote(f.value)} is what the schema rules out",
     "required": lambda f, noun: "required, but missing",
     "unknown": _unknown,
     "forbidden": lambda f, noun: f"{quote(f.value)} is not allowed here",

@@ -134,7 +134,7 @@ _KINDS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
     "array": _array,
     "boolean": _limited(bool, {}),
     "integer": _limited(int, _BOUNDS),
-    "null": _limited(None, {}),
+    "null": _limited(type(None), {}),
     "number": _limited(float, _BOUNDS),
     "object": _object,
     "string": _limited(str, {"minLength": "min_length", "maxLength": "max_length", "pattern": "pattern"}),

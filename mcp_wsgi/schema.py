@@ -109,7 +109,8 @@ class Arguments:
         Source: server/tools, "Tool"; basic/index, "JSON Schema Usage".
         """
         if schema is None:
-            schema = {"type": "object", "additionalProperties": False}
+            nothing = record((), None, closed=True)
+            return cls(nothing.schema, nothing.convert, nothing.convert)
         if schema.get("type") != "object":
             raise RegistrationError(f"{owner}: the input schema must have type: object at its root")
         try:
@@ -141,7 +142,7 @@ class Arguments:
         except Mismatch as error:
             raise ArgumentErrors(*problems(error.faults)) from None
         except RecursionError:
-            raise ArgumentErrors([Problem("", "the arguments are nested too deeply")]) from None
+            raise ArgumentErrors([Problem("", "too deeply nested to be checked")]) from None
 
     def _carefully(self, arguments: dict[str, Any]) -> dict[str, Any]:
         try:
@@ -315,7 +316,8 @@ class Output:
         self.schema = schema
         self.is_object = schema.get("type") == "object"
         self._quick = quick_type(schema)
-        self._validator = validator
+        # Without a quick way the first call should not be the one to load the library.
+        self._validator = Validator(schema) if validator is None and self._quick is None else validator
 
     @classmethod
     def from_schema(cls, schema: Mapping[str, Any], *, owner: str) -> Output:
@@ -376,7 +378,7 @@ class Output:
                 return data
         if self._validator is None:
             self._validator = Validator(self.schema)
-        faults = self._validator.faults(data)
+        faults = self._validator.faults(data, trusted=True)
         if faults:
             told, more = problems(faults, noun="property")
             raise OutputError("the result is not what the output schema says: " + str(ArgumentErrors(told, more)))

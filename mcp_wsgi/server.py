@@ -110,6 +110,7 @@ class MCPServer(Handler):
         # A subclass that picks by caller, or makes a list itself, gives lists that may differ by caller.
         self._allows_all = type(self).allows is MCPServer.allows
         self._own_lists = frozenset(kind for kind in _LISTS if getattr(type(self), kind) is getattr(MCPServer, kind))
+        self._most_literal_first: Sequence[TemplateEntry] = ()
         self._features = self._find_features()
 
     # --- registering ------------------------------------------------------------------------------
@@ -370,6 +371,8 @@ class MCPServer(Handler):
         """Follow up a change of a list, in the thread that made it; extend it to announce the change."""
         with self._lock:
             self._versions[kind] += 1
+            templates = self._templates.entries.values()
+            self._most_literal_first = sorted(templates, key=lambda entry: entry.template.specificity, reverse=True)
             self._features = self._find_features()
 
     # --- policy -----------------------------------------------------------------------------------
@@ -470,7 +473,7 @@ class MCPServer(Handler):
             if self._is_open(exact, ctx):
                 return exact, {}
             raise ResourceNotFound(uri)
-        for entry in self._templates.entries.values():
+        for entry in self._most_literal_first:
             arguments = entry.match(uri)
             if arguments is not None and self._is_open(entry, ctx):
                 return entry, arguments

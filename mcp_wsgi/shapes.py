@@ -44,9 +44,9 @@ __all__ = [
 Schema: TypeAlias = "dict[str, Any]"
 Convert: TypeAlias = Callable[[Any], Any]
 
-TEXT = frozenset({str})
-NUMBER = frozenset({int, float})
-_EVERYTHING = frozenset({str, int, float, bool, type(None), list, dict})
+TEXT: frozenset[type] = frozenset({str})
+NUMBER: frozenset[type] = frozenset({int, float})
+_EVERYTHING: frozenset[type] = frozenset({str, int, float, bool, type(None), list, dict})
 
 
 class Shape:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from mcp_wsgi.constraints import is_field
 from mcp_wsgi.docstrings import describe, innermost
 from mcp_wsgi.errors import RegistrationError
 from mcp_wsgi.headerparams import HEADER_KEYWORD
@@ -114,7 +115,7 @@ class _Default:
     """A parameter's default, seen through pydantic's ``Field(...)``."""
 
     def __init__(self, default: Any) -> None:
-        self.field = default if type(default).__module__ == "pydantic.fields" else None
+        self.field = default if is_field(default) else None
         self.make: Callable[[], Any] | None = None
         self.required = default is inspect.Parameter.empty
         self.value = default

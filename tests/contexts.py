@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 from mcp_wsgi.context import Call, Context
@@ -14,6 +15,7 @@ class Heard:
     """A sink that keeps what was emitted."""
 
     cancelled = False
+    order = nullcontext()
 
     def __init__(self) -> None:
         self.messages: list[bytes] = []

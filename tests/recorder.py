@@ -246,7 +246,7 @@ class _Judge:
         if isinstance(answer, list):
             self._batch(answer)
         else:
-            self._single(answer)
+            self._response(answer)
 
     def open_stream(self) -> None:
         """Judge the head of a stream."""
@@ -290,12 +290,6 @@ class _Judge:
         except ValueError as error:
             self._fail(f"no JSON in UTF-8: {error}")
 
-    def _single(self, answer: object) -> None:
-        if isinstance(self._exchange.body, list):
-            # One error for a whole batch has no id to carry.
-            self._pending.clear()
-        self._response(answer)
-
     def _batch(self, answers: list[object]) -> None:
         if self._revisions != (_DEFAULT_LEGACY,) or not isinstance(self._exchange.body, list):
             self._fail("an array answers no batch")
@@ -305,7 +299,8 @@ class _Judge:
             self._fail(f"no answer to {list(self._pending.values())}")
 
     def _event(self, event: str) -> None:
-        lines = [line for line in event.splitlines() if line and not line.startswith(":")]
+        # Not splitlines(): to an event stream U+2028 and its like are text.
+        lines = [line for line in re.split(r"\r?\n", event) if line and not line.startswith(":")]
         fields = [(name, value.removeprefix(" ")) for name, _, value in (line.partition(":") for line in lines)]
         data = [value for name, value in fields if name == "data"]
         for name, value in fields:
@@ -352,17 +347,18 @@ class _Judge:
             request = self._pending.pop(_key(message["id"]), {})
             if not request:
                 self._fail(f"an answer to no request: {message}")
-        elif "error" not in message or message["error"].get("code") not in (-32700, -32600):
+        elif "error" not in message or not self._may_lack_id(message["error"].get("code")):
             self._fail(f"an answer without id: {message}")
-        else:
-            # What could not be read, or was refused unread, has no id to echo.
-            self._pending.clear()
         self._check(message, request.get("method"), request.get("id", ANY_ID))
         self._exchange.messages.append(message)
         if "result" in message and request.get("method") == "initialize":
             session = self._exchange.header("mcp-session-id")
             if session is not None:
                 self._sessions[session] = message["result"]["protocolVersion"]
+
+    def _may_lack_id(self, code: object) -> bool:
+        """Whether there is no one id to echo: of a batch, a notification, or what could not be read."""
+        return code in (-32700, -32600) or isinstance(self._exchange.body, list) or not self._exchange.requests
 
     def _check(self, message: object, method: str | None, request_id: object) -> None:
         verdicts = {
@@ -421,7 +417,8 @@ def _revisions(exchange: Exchange, sessions: Mapping[str, str]) -> tuple[str, ..
     requests = exchange.requests
     if version == MODERN or any(_META + "protocolVersion" in _meta(request) for request in requests):
         return (MODERN,)
-    if any(request.get("method") == "initialize" for request in requests):
+    # In a batch, initialize is refused, and the version header counts as for any other request.
+    if not isinstance(exchange.body, list) and any(request.get("method") == "initialize" for request in requests):
         return (_NEWEST_LEGACY,)
     if session is not None and session in sessions:
         return (sessions[session],)

@@ -128,9 +128,11 @@ def test_our_own_baseline_is_well_formed() -> None:
         assert entry.reason
 
 
-def test_the_packages_are_pinned_and_name_no_registry() -> None:
-    wanted = json.loads((HERE / "package.json").read_text("utf-8"))["dependencies"]
-    locked = json.loads((HERE / "package-lock.json").read_text("utf-8"))["packages"]
+@pytest.mark.parametrize("folder", ["conformance", "servers/clients"])
+def test_npm_packages_are_pinned_and_name_no_registry(folder: str) -> None:
+    here = Path(__file__).parent / folder
+    wanted = json.loads((here / "package.json").read_text("utf-8"))["dependencies"]
+    locked = json.loads((here / "package-lock.json").read_text("utf-8"))["packages"]
     for name, version in wanted.items():
         assert locked[f"node_modules/{name}"]["version"] == version
     for name, package in locked.items():

@@ -500,6 +500,24 @@ def test_a_wrong_part_is_named(build: Callable[[], object], words: list[str]) ->
     refused(build, *words)
 
 
+@pytest.mark.parametrize("value", [*EVERYTHING, ToolResult("x"), Message("user", "x"), PromptResult("x")])
+def test_a_built_value_cannot_be_changed(value: Any) -> None:
+    for name in value.__struct_fields__:
+        with pytest.raises(AttributeError):
+            setattr(value, name, None)
+
+
+def test_a_built_value_does_not_follow_the_buffer_it_came_from() -> None:
+    buffer = bytearray(PNG)
+    image, contents = Image(buffer), ResourceContents("x://y", blob=buffer)  # type: ignore[arg-type]
+    buffer[:] = bytes(len(buffer))
+    assert image.data == contents.blob == PNG
+
+
+def test_an_empty_resource_has_a_size() -> None:
+    assert called(ResourceLink("x://y", "n", size=0))["content"][0]["size"] == 0
+
+
 def test_no_value_is_in_an_error() -> None:
     secret = "hunter2"
     for build in (

@@ -200,6 +200,14 @@ def test_every_page_is_reachable() -> None:
     assert {page.relative_to(DOCS).with_suffix("").as_posix() for page in DOCS.rglob("*.rst")} <= listed
 
 
+def test_every_module_is_in_the_reference() -> None:
+    """The command is described by its own page."""
+    shown = {name for page in PAGES for name in re.findall(r"automodule:: mcp_wsgi\.(\S+)", page.read_text("utf-8"))}
+    files = {file.relative_to(ROOT / "mcp_wsgi").with_suffix("") for file in (ROOT / "mcp_wsgi").rglob("*.py")}
+    modules = {".".join(file.parts) for file in files if not file.name.startswith("__") and file.parts[0] != "cli"}
+    assert shown == modules
+
+
 def test_the_table_of_methods_refuses_to_call_something_missing_that_is_served(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

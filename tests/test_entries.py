@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,6 +18,9 @@ from mcp_wsgi.entries import (
 from mcp_wsgi.errors import InvalidParams, MissingArgument, RegistrationError
 from mcp_wsgi.handler import PromptArgument, Resource, ResourceTemplate, Tool
 from tests.contexts import context
+
+if TYPE_CHECKING:
+    import mcp_wsgi
 
 CTX = context()
 
@@ -93,6 +96,15 @@ def test_the_context_is_no_argument() -> None:
     entry = tool_entry(tool)
     assert set((entry.item.input_schema or {})["properties"]) == {"a"}
     assert entry.call(entry.item.arguments.bind({"a": 1}), CTX) == "1 tools/call"
+
+
+def test_the_context_may_be_imported_for_type_checkers_only() -> None:
+    def tool(a: int, ctx: mcp_wsgi.Context) -> str:
+        return f"{a} {ctx.method}"
+
+    entry = tool_entry(tool)
+    assert entry.call(entry.item.arguments.bind({"a": 1}), CTX) == "1 tools/call"
+    assert prompt_entry(tool).call({"a": 2}, CTX) == "2 tools/call"
 
 
 def test_structured_output_may_be_refused_or_insisted_on() -> None:

@@ -16,7 +16,6 @@ from tests.contexts import context
 
 if TYPE_CHECKING:
     import mcp_wsgi
-    from mcp_wsgi.context import Context as TypingOnly
 
 
 CTX = context("tools/call")
@@ -70,7 +69,7 @@ def test_a_function_is_looked_at_once() -> None:
     assert function.target is plain
     assert (function.name, function.own_name()) == ("plain", "plain")
     assert list(function.parameters) == ["a", "b"]
-    assert function.hints == {"a": int, "b": str, "return": str}
+    assert function.hints == {"a": int, "b": str}
     assert (function.context, function.skip, function.required, function.takes_any) == (None, (), ("a",), False)
 
 
@@ -140,8 +139,6 @@ def test_what_has_no_name_wants_one(target: Callable[..., Any]) -> None:
 # --- the context ----------------------------------------------------------------------------------
 
 
-def typing_only(call: TypingOnly, a: int) -> None: ...
-def optional_typing_only(a: int, c: Optional[TypingOnly] = None) -> None: ...  # noqa: UP045
 def dotted_typing_only(a: int, c: mcp_wsgi.Context) -> None: ...
 def union_typing_only(a: int, c: mcp_wsgi.Context | None = None) -> None: ...
 def by_class(a: int, c: Context) -> None: ...

@@ -105,7 +105,9 @@ def test_a_right_stream_arrives_chunk_by_chunk() -> None:
 
 
 def test_a_stream_may_be_cut_anywhere_and_hold_comments() -> None:
-    text = b": hello\n\n" + b"".join(streaming(progress(1), CALLED).chunks).replace(b"\n", b"\r\n")
+    result = {"content": [{"type": "text", "text": "\u2028"}], "resultType": "complete"}
+    called = json.dumps(CALLED | {"result": result}, ensure_ascii=False)
+    text = f": hello\r\n\r\ndata: {json.dumps(progress(1))}\r\n\r\ndata: {called}\r\n\r\n".encode()
     for cut in range(1, len(text)):
         app = Fixed("200 OK", SSE, text[:cut], text[cut:])
         assert post(app, CALL).status_code == 200
@@ -268,6 +270,7 @@ def test_a_batch_is_answered_by_an_array_with_each_id() -> None:
     assert post(answering(both), batch).status_code == 200
     assert post(answering(REFUSAL, "400 Bad Request"), batch).status_code == 400
     assert "no answer to" in refused(answering([PONG]), batch)
+    assert "no answer to" in refused(answering([PONG, REFUSAL]), batch)
     assert "answers no batch" in refused(answering(both), batch, MCP_Protocol_Version="2025-06-18")
     assert post(streaming(*both), batch).status_code == 200
 

@@ -327,6 +327,13 @@ def test_exact_resources_win_over_templates(mcp: MCPServer) -> None:
     assert (read(mcp, "notes://today"), read(mcp, "notes://monday")) == ("exact", "monday")
 
 
+def test_the_more_literal_template_wins(mcp: MCPServer) -> None:
+    mcp.resource("notes://{+path}", name="any")(lambda path: f"any {path}")
+    mcp.resource("notes://{key}", name="one")(lambda key: f"one {key}")
+    mcp.resource("notes://old-{key}", name="old")(lambda key: f"old {key}")
+    assert [read(mcp, f"notes://{rest}") for rest in ("a/b", "a", "old-a")] == ["any a/b", "one a", "old a"]
+
+
 def test_a_uri_that_does_not_convert_is_tried_on_the_next_template(mcp: MCPServer) -> None:
     @mcp.resource("orders://{number}")
     def by_number(number: int) -> str:

@@ -315,6 +315,11 @@ def test_expansion_is_that_of_rfc_6570() -> None:
     assert Template("x:?fixed=yes{&x}").expand({"x": "1024"}) == "x:?fixed=yes&x=1024"
 
 
+def test_a_question_mark_is_kept_where_no_query_follows() -> None:
+    assert Template("x:{+p}").expand({"p": "a?b"}) == "x:a?b"
+    assert Template("x:{+p}{?q}").expand({"p": "a?b", "q": "c"}) == "x:a%3Fb?q=c"
+
+
 segments = st.text(alphabet="ab-/", max_size=4)
 
 
@@ -325,6 +330,8 @@ segments = st.text(alphabet="ab-/", max_size=4)
     uri=st.text(alphabet="ab-/", max_size=14),
 )
 @example(["/x/"], ("", ""), 0, "p/x/q/x/r")
+@example(["-"], ("", ""), 0, "a-b-")
+@example(["-"], ("", ""), 1, "-a--b")
 def test_a_match_is_found_wherever_there_is_one(
     literals: list[str], ends: tuple[str, str], wide: int | None, uri: str
 ) -> None:

@@ -13,6 +13,7 @@ import ipaddress
 import json
 import os
 import re
+import signal
 import socket
 import sys
 import traceback
@@ -286,6 +287,8 @@ def _gunicorn(
                     self.cfg.set(name, value)
 
         def load(self) -> Any:
+            # Ctrl-C reaches every process of a terminal; the master alone tells its workers to end.
+            signal.signal(signal.SIGINT, lambda *_: None)
             return _load_in_worker(settings, implied)
 
     return Application()
@@ -307,7 +310,18 @@ def _configuration(settings: Settings, listener: socket.socket, when_ready: Call
         # Two servers of one user would quarrel over its one default place.
         "control_socket_disable": True,
         "when_ready": lambda server: when_ready(),
+        "post_fork": _be_ready_to_end,
     }
+
+
+def _be_ready_to_end(server: object, worker: object) -> None:
+    """Let a signal end this new worker, until gunicorn gives it handlers of its own.
+
+    Until then it has those of the master, which only take note: who presses Ctrl-C right after the
+    start would wait for a worker that does not know.
+    """
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+        signal.signal(number, lambda *_: os._exit(0))
 
 
 def _load_in_worker(settings: Settings, implied: Mapping[str, Any]) -> Any:

@@ -119,7 +119,8 @@ class MCPApp:
             raise MethodNotAllowed(request.method, guards.HTTP_METHODS)
         if not is_json(request.headers.get("Content-Type") or ""):
             raise UnsupportedMediaType
-        message = parse(request.read(options.max_body), max_depth=options.max_depth)
+        body = request.read(options.max_body)
+        message = parse(body, max_depth=options.max_depth, max_batch=options.max_batch)
         try:
             return self._answer(request, message, principal)
         except Exception as error:  # noqa: BLE001 - _refusal logs it

@@ -43,7 +43,7 @@ class LegacyEndpoint:
     Args:
         dispatcher: Knows the methods.
         calls: Runs them.
-        options: Limits, and the level of log messages.
+        options: The level of log messages.
     """
 
     def __init__(self, dispatcher: Dispatcher, calls: Calls, options: Options) -> None:
@@ -126,8 +126,6 @@ class LegacyEndpoint:
     ) -> HttpReply:
         if not revision.batches:
             raise InvalidRequest(f"Invalid request: {revision.name} has no batches")
-        if len(batch.items) > self._options.max_batch:
-            raise InvalidRequest(f"Invalid request: a batch has at most {self._options.max_batch} messages")
         owed = [item for item in batch.items if type(item) is Request or type(item) is Invalid]
         if not owed:
             return accepted_reply()

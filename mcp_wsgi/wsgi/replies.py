@@ -77,15 +77,12 @@ class Stream:
         try:
             message = next(self._messages)
         except StopIteration:
-            self._end(cancel=False)
+            self._ended = True
             raise
         return KEEPALIVE if message is None else event(message)
 
     def close(self) -> None:
         """End the exchange; called by the server in every case (PEP 3333)."""
-        self._end(cancel=self._cancel)
-
-    def _end(self, *, cancel: bool) -> None:
         if not self._ended:
             self._ended = True
-            self._exchange.leave(cancel=cancel)
+            self._exchange.leave(cancel=self._cancel)

@@ -28,7 +28,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     baseline = Baseline(Path(__file__).with_name("baseline.yaml").read_text("utf-8"))
     suite = Suite(CACHE)
-    suite.install()
     shutil.rmtree(RESULTS, ignore_errors=True)
     RESULTS.mkdir(parents=True)
     outcomes = []

@@ -28,6 +28,10 @@ _PREFIX = "io.modelcontextprotocol/"
 META = {_PREFIX + "protocolVersion": MODERN, _PREFIX + "clientCapabilities": {}}
 
 
+_BAD_IDS: tuple[Any, ...] = (None, True, 1.5, [], {})
+_BAD_PARAMS: tuple[Any, ...] = ([], "text", 1, None)
+
+
 @dataclass(frozen=True)
 class Row:
     """One bad input.
@@ -119,13 +123,10 @@ _NOT_MESSAGES = [
     Row("a string", "S26-BASE-08", b'"hello"', 400, -32600),
     Row("no jsonrpc", "S26-BASE-01", _json(_without("jsonrpc")), 400, -32600),
     Row("jsonrpc 1.0", "S26-BASE-01", _json(message(jsonrpc="1.0")), 400, -32600),
-    *(
-        Row(f"id {json.dumps(bad)}", "S26-BASE-02", _json(message(identity=bad)), 400, -32600)
-        for bad in (None, True, 1.5, [], {})
-    ),
+    *(Row(f"id {json.dumps(bad)}", "S26-BASE-02", _json(message(identity=bad)), 400, -32600) for bad in _BAD_IDS),
     *(
         Row(f"params {json.dumps(bad)}", "S26-BASE-08", _json({**message(), "params": bad}), 400, -32600)
-        for bad in ([], "text", 1, None)
+        for bad in _BAD_PARAMS
     ),
     Row("method 5", "S26-BASE-08", _json(message(5)), 400, -32600),
     Row("method and nothing else is null", "S26-BASE-08", _json(message(None)), 400, -32600),

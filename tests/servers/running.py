@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,9 +77,7 @@ def free_port() -> int:
 
 
 @contextmanager
-def serve(
-    kind: str, folder: Path, *, app: str = "tests.servers.site:application", **options: Any
-) -> Iterator[Running]:
+def serve(kind: str, folder: Path, *, app: str = "tests.servers.site:application", **options: Any) -> Iterator[Running]:
     """Run ``app`` under a server until the block ends.
 
     Args:
@@ -128,7 +126,9 @@ def _listens(running: Running) -> bool:
 _PREFIX = "io.modelcontextprotocol/"
 
 
-def tool_call(name: str, revision: str, /, *, token: str | None = None, **arguments: Any) -> tuple[bytes, dict[str, str]]:
+def tool_call(
+    name: str, revision: str, /, *, token: str | None = None, **arguments: Any
+) -> tuple[bytes, dict[str, str]]:
     """The body and header fields of a ``tools/call``."""
     modern = revision == "2026-07-28"
     meta: dict[str, Any] = {} if token is None else {"progressToken": token}
@@ -156,10 +156,11 @@ def post(running: Running, body: bytes, headers: dict[str, str]) -> tuple[int, b
         connection.close()
 
 
-class RawConnection:
+class RawConnection(closing["RawConnection"]):
     """A socket with one POST under way."""
 
     def __init__(self, running: Running, body: bytes, headers: dict[str, str]) -> None:
+        super().__init__(self)
         self.received = b""
         self._socket = socket.create_connection(("127.0.0.1", running.port), BOUND)
         fields = {"Host": f"127.0.0.1:{running.port}", "Content-Length": str(len(body)), **headers}
@@ -176,9 +177,3 @@ class RawConnection:
     def close(self) -> None:
         """Go away without a word."""
         self._socket.close()
-
-    def __enter__(self) -> RawConnection:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

@@ -89,5 +89,6 @@ def test_a_client_lists_calls_reads_prompts_and_completes(running: Running, visi
     assert seen["progress"] == [0, 50, 100]
     assert seen["resource"]
     assert "123" in seen["template"]
-    assert "one" in seen["prompt"] and "two" in seen["prompt"]
+    assert "one" in seen["prompt"]
+    assert "two" in seen["prompt"]
     assert isinstance(seen["completion"], list)

@@ -108,6 +108,13 @@ def test_it_serves_every_revision_and_ends_cleanly(tmp_path: Path, workers: str,
     assert f"claude mcp add --transport http notes {served.url}" in served.out
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_ends_cleanly_while_workers_are_only_starting(tmp_path: Path, number: int) -> None:
+    with serving(tmp_path, "--workers", "4") as served:
+        assert served.end(number) == 0
+    assert served.err == ""
+
+
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     options = ["--option", "page_size=1", "--allow-host", "kit.example", "--allow-origin", "https://app.example"]

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Protocol, TypedDict
 
 from mcp_wsgi import Context, Handler, Icon, MCPServer, ResourceNotFound, ToolError
 from mcp_wsgi.errors import MCPError
 from mcp_wsgi.http_client import HTTPReply, WSGIApplication
 from mcp_wsgi.testing import Client
+from mcp_wsgi.wsgi.app import MCPApp
 
-__all__ = ["CALLS", "MODERN", "PREFIX", "Connect", "Refusal", "connect_to", "everything", "refused", "refusal", "send"]
+__all__ = [
+    "CALLS",
+    "MODERN",
+    "PREFIX",
+    "Connect",
+    "Refusal",
+    "connect_to",
+    "everything",
+    "refusal",
+    "refused",
+    "send",
+    "unjudged",
+]
 
 MODERN = "2026-07-28"
 PREFIX = "io.modelcontextprotocol/"
@@ -118,6 +132,15 @@ class Connect(Protocol):
 def connect_to(server: Handler | WSGIApplication | None = None, revision: str = MODERN, **options: Any) -> Client:
     """A client of ``server``, by default of ``everything()``; options are those of ``Client``."""
     return Client(everything() if server is None else server, revision=revision, **options)
+
+
+# As it is before the tests put their judge in front of it.
+_ANSWER = MCPApp.__call__
+
+
+def unjudged(server: Handler, **options: Any) -> WSGIApplication:
+    """An application whose answers nobody judges, for what the judge has no rule for."""
+    return partial(_ANSWER, MCPApp(server, workers="inline", **options))
 
 
 class Refusal(Exception):

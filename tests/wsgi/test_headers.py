@@ -118,7 +118,16 @@ def test_what_a_client_writes_into_a_header_is_read_back(value: str) -> None:
 
 @pytest.mark.parametrize(
     "literal",
-    ["SGVsbG8=", "=?base64?SGVsbG8=", "SGVsbG8=?=", "=?BASE64?SGVsbG8=?=", "=?Base64?SGVsbG8=?=", "=?base64?=", "", "?="],
+    [
+        "SGVsbG8=",
+        "=?base64?SGVsbG8=",
+        "SGVsbG8=?=",
+        "=?BASE64?SGVsbG8=?=",
+        "=?Base64?SGVsbG8=?=",
+        "=?base64?=",
+        "",
+        "?=",
+    ],
 )
 def test_a_value_without_both_markers_is_literal(literal: str) -> None:
     assert decode_sentinel("Mcp-Name", literal) == literal
