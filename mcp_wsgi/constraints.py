@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from mcp_wsgi.jsonschemas import Validator
+from mcp_wsgi.jsonschemas import SchemaError, Validator
 from mcp_wsgi.problems import Fault, Mismatch, mismatch, quote
 from mcp_wsgi.shapes import NUMBER, TEXT, Schema, Shape
 
@@ -342,8 +342,15 @@ def _predicate(holds: Callable[[Any], Any], words: str) -> Callable[[Any, Any], 
 
 
 def _demanding(shape: Shape, demands: Schema) -> Shape:
-    """Hold a hand-written piece of schema against the JSON value, beside the type hint."""
-    validator = Validator(demands)
+    """Hold a hand-written piece of schema against the JSON value, beside the type hint.
+
+    Raises:
+        ValueError: The piece is no schema.
+    """
+    try:
+        validator = Validator(demands)
+    except SchemaError as error:
+        raise ValueError(f"its schema {error}") from error
 
     def check(value: Any, result: Any) -> None:
         faults = validator.faults(value)

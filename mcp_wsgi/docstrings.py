@@ -44,12 +44,9 @@ def describe(target: Callable[..., Any]) -> Docs:
     if "\n" not in raw:
         return Docs(raw)
     # Imported here, as a server without long docstrings does not need it.
-    from docstring_parser import ParseError, parse
+    from docstring_parser import parse
 
-    try:
-        parsed = parse(raw)
-    except ParseError:
-        return Docs(raw)
+    parsed = parse(raw)
     returns = parsed.returns.description if parsed.returns else None
     return Docs(_text(parsed), _params(parsed), returns or None)
 

@@ -122,7 +122,7 @@ def _array(value: Sequence[Any]) -> list[Any]:
     kinds = set(map(type, value))
     if kinds == _JUST_TEXT and all(map(str.isascii, value)):
         return list(value)
-    if kinds == _JUST_WHOLE and -_HUGE < min(value) and max(value) < _HUGE:
+    if kinds == _JUST_WHOLE and min(value) > -_HUGE and max(value) < _HUGE:
         return list(value)
     found = []
     for number, item in enumerate(value):

@@ -193,8 +193,7 @@ class Exchange:
             self._desert()
 
     def _messages(self) -> Generator[bytes | None, None, None]:
-        options, clock = self._options, self._clock
-        end = clock() + options.stream_lifetime
+        end = self._clock() + self._options.stream_lifetime
         item: Any = NOTHING if self._head is None else self._head
         while type(item) is not Answer:
             if item is NOTHING:
@@ -202,14 +201,19 @@ class Exchange:
             else:
                 self._count_out(item)
                 yield item
-            left = min(end, self._quiet) - clock()
-            if left > 0:
-                item = self._job.take(min(options.keepalive, left))
-            else:
-                self.leave(cancel=True)
-                item = self._late()
+            item = self._next(end)
         self._over = True
         yield item.body
+
+    def _next(self, end: float) -> Any:
+        keepalive = self._options.keepalive
+        left = min(end, self._quiet) - self._clock()
+        if left > 0:
+            item = self._job.take(min(keepalive, left))
+            if item is not NOTHING or left > keepalive:
+                return item
+        self.leave(cancel=True)
+        return self._late()
 
     def _count_out(self, message: bytes) -> None:
         self._quiet = self._clock() + self._options.request_timeout

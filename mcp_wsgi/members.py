@@ -12,7 +12,7 @@ import msgspec
 
 from mcp_wsgi.docstrings import describe
 
-__all__ = ["Described", "Member", "has_members", "members_of"]
+__all__ = ["Described", "Member", "has_members", "members_of", "qualifier"]
 
 
 class Member(msgspec.Struct, frozen=True):
@@ -143,16 +143,19 @@ def _typed_dict(cls: Any, hints: Mapping[str, Any], sending: bool) -> Described:
         required = name in cls.__required_keys__
         # Hints given as text are only evaluated now, so what they say of this counts.
         plain = hint
-        while (qualifier := _qualifier(plain)) is not None:
-            required = required if qualifier == "ReadOnly" else qualifier == "Required"
+        while (word := qualifier(get_origin(plain))) is not None:
+            required = {"Required": True, "NotRequired": False}.get(word, required)
             plain = get_args(plain)[0]
         members.append(Member(name, name, plain, required))
     return Described(members, dict)
 
 
-def _qualifier(hint: Any) -> str | None:
-    name = str(get_origin(hint)).rpartition(".")[2]
-    return name if name in ("Required", "NotRequired", "ReadOnly") else None
+def qualifier(origin: Any) -> str | None:
+    """The name of what only qualifies a hint; ``None`` for anything else."""
+    # By name, as each may come from typing or typing_extensions.
+    place, _, name = str(origin).rpartition(".")
+    known = place in ("typing", "typing_extensions") and name in ("Required", "NotRequired", "ReadOnly", "Final")
+    return name if known else None
 
 
 def _named_tuple(cls: Any, hints: Mapping[str, Any], sending: bool) -> Described:

@@ -160,7 +160,7 @@ class Dispatcher:
         try:
             if method.list_kind is not None:
                 return self._kept_page(method, call)
-            return None if method.callback else method.run(self, call, Context(call, _DEAF))
+            return None if method.callback else method.run(self, call, _NO_CONTEXT)
         except Exception as error:
             if is_for_client(error):
                 raise
@@ -305,20 +305,8 @@ def encode_wire(value: Any) -> bytes:
     return encode(to_json(value))
 
 
-class _Deaf:
-    """The sink of a call that runs no application code."""
-
-    cancelled = False
-
-    def emit(self, message: bytes) -> None:
-        """Nobody emits here."""
-
-    def allow_progress(self) -> bool:
-        """No progress is made here."""
-        return False
-
-
-_DEAF = _Deaf()
+#: The context of a method that runs no application code, and so has nobody to show one to.
+_NO_CONTEXT: Any = None
 
 
 # --- the methods ----------------------------------------------------------------------------------
@@ -426,7 +414,7 @@ def _get_prompt(dispatcher: Dispatcher, call: Call, ctx: Context) -> bytes:
     missing = [argument.name for argument in prompt.arguments if argument.required and argument.name not in arguments]
     if missing:
         raise MissingArgument(missing)
-    result = prompt_result(handler.get_prompt(name, arguments, ctx))
+    result = prompt_result(handler.get_prompt(name, arguments, ctx), description=prompt.description)
     wire = prompt_result_wire(result, call.revision)
     return encode(dispatcher.envelope(METHODS[call.method], call.revision, wire))
 

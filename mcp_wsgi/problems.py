@@ -119,7 +119,8 @@ def closest(branches: Sequence[Sequence[Fault]]) -> Sequence[Fault]:
     """What to say of a value that fits none of several alternatives.
 
     The faults of the alternative that fits best are told, since only they help: if the value's type
-    rules all alternatives out, the types that would do; if listed values are all that is left, these.
+    rules all alternatives out, the types that would do; if listed values are all that is left, these;
+    else those of the alternative that has the right form, or breaks the fewest rules.
     """
     near = [branch for branch in branches if not any(_excludes(fault, "type") for fault in branch)]
     if not near:
@@ -127,7 +128,12 @@ def closest(branches: Sequence[Sequence[Fault]]) -> Sequence[Fault]:
     listed = [branch for branch in near if any(_excludes(fault, "enum") for fault in branch)]
     if len(listed) == len(near):
         return [_joined("enum", listed)]
-    return min((branch for branch in near if branch not in listed), key=len)
+    others = [branch for branch in near if branch not in listed]
+    return min(others, key=lambda branch: (any(fault.keyword not in _LATE for fault in branch), len(branch)))
+
+
+# What is only wrong for the conversion: the schema takes the value.
+_LATE = ("format", "value")
 
 
 def _excludes(fault: Fault, keyword: str) -> bool:

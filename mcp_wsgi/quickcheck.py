@@ -13,6 +13,8 @@ from typing import Annotated, Any, Literal, Union
 
 import msgspec
 
+from mcp_wsgi.shapes import understood
+
 __all__ = ["quick_type"]
 
 # Keywords that say nothing about values (``format`` is one by default in 2020-12).
@@ -44,10 +46,9 @@ def quick_type(schema: Any) -> Any:
     """
     try:
         found = _type(schema)
-        msgspec.json.Decoder(found)
     except (_NoQuickWay, TypeError, ValueError, RecursionError):
         return None
-    return found
+    return found if understood(found) else None
 
 
 def _type(schema: Any) -> Any:

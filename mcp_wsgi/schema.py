@@ -23,7 +23,7 @@ from mcp_wsgi.headerparams import HeaderParam, argument_at, header_params, heade
 from mcp_wsgi.jsonschemas import Schema, SchemaError, Validator, admits_text, inlined
 from mcp_wsgi.problems import ArgumentErrors, Mismatch, Problem, problems, quote
 from mcp_wsgi.quickcheck import quick_type
-from mcp_wsgi.shapes import Field, record
+from mcp_wsgi.shapes import Field, record, understood
 from mcp_wsgi.signatures import read_parameters, return_hint
 from mcp_wsgi.typehints import Compiler, Unsupported
 
@@ -192,13 +192,13 @@ def _converting(fields: Iterable[Field]) -> _Bind | None:
     """The quick way for a signature: one conversion in C, then those that only Python can do."""
     types_, rest = [], []
     for field in fields:
-        exact = field.shape.exact if _understood(field.shape.exact) else None
+        exact = field.shape.exact if understood(field.shape.exact) else None
         if exact is None:
             rest.append((field.name, field.shape))
         types_.append((field.name, Any if exact is None else exact, *(() if field.required else (None,))))
     try:
         struct = msgspec.defstruct("Arguments", types_, kw_only=True, forbid_unknown_fields=True)
-    except (TypeError, ValueError):  # a name that a Struct cannot have
+    except (TypeError, ValueError, RuntimeError):  # a name that a Struct cannot have
         return None
     convert = msgspec.convert
 
@@ -214,16 +214,6 @@ def _converting(fields: Iterable[Field]) -> _Bind | None:
         return bound
 
     return bind_rest if rest else bind
-
-
-def _understood(exact: Any) -> bool:
-    if exact is None:
-        return False
-    try:
-        msgspec.json.Decoder(exact)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def _supplying(bind: _Bind, defaults: Mapping[str, Callable[[], Any]]) -> _Bind:

@@ -38,6 +38,7 @@ __all__ = [
     "mapping",
     "record",
     "subclass",
+    "understood",
     "union",
 ]
 
@@ -200,7 +201,7 @@ def _parsed(kind: type, parse: Callable[[str], Any], form: str, *, exact: bool =
     schema = {"type": "string"}
     if form == "base64":
         schema["contentEncoding"] = form
-    elif form != "path":
+    else:
         schema["format"] = form
     return Shape(schema, convert, TEXT, exact=kind if exact else None, ordered=ordered)
 
@@ -524,8 +525,13 @@ def _exact_union(members: Sequence[Shape]) -> Any:
     if None in known:
         return None
     exact: Any = _UNION[tuple(known)]
+    return exact if understood(exact) else None  # if not, msgspec cannot tell the members apart
+
+
+def understood(exact: Any) -> bool:
+    """Whether msgspec can convert to a type."""
     try:
         msgspec.json.Decoder(exact)
-    except TypeError:  # msgspec cannot tell the members apart
-        return None
-    return exact
+    except (TypeError, ValueError, NotImplementedError):
+        return False
+    return exact is not None

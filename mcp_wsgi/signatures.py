@@ -11,11 +11,11 @@ from typing import Annotated, Any
 import msgspec
 
 from mcp_wsgi.constraints import is_field
-from mcp_wsgi.docstrings import describe, innermost
+from mcp_wsgi.docstrings import describe
 from mcp_wsgi.errors import RegistrationError
 from mcp_wsgi.headerparams import HEADER_KEYWORD
 from mcp_wsgi.shapes import SCALARS, Field, Shape, union
-from mcp_wsgi.typehints import Compiler, Unsupported, evaluate, remark_default
+from mcp_wsgi.typehints import Compiler, Unsupported, evaluate, remark_default, scope_of
 
 __all__ = ["Parameters", "read_parameters", "return_hint"]
 
@@ -48,7 +48,7 @@ def read_parameters(function: Callable[..., Any], *, owner: str, skip: Container
         RegistrationError: A parameter cannot be given by name, or its type has no JSON form.
     """
     signature = _signature(function, owner)
-    scope = getattr(innermost(function), "__globals__", {})
+    scope = scope_of(function)
     compiler, docs = Compiler(scope), describe(function)
     fields, supplied = [], {}
     for parameter in _offered(function, signature, owner, skip):
@@ -75,7 +75,7 @@ def return_hint(function: Callable[..., Any], *, owner: str) -> Any:
     """
     hint = _signature(function, owner).return_annotation
     try:
-        return evaluate(hint, getattr(innermost(function), "__globals__", {}))
+        return evaluate(hint, scope_of(function))
     except Unsupported as error:
         raise RegistrationError(f"{owner}: return annotation: {error}") from error
 
@@ -121,16 +121,14 @@ class _Default:
         self.value = default
         if self.field is not None:
             self.required = self.field.is_required()
-            self.value = None if self.field.default_factory else self.field.default
+            self.value = inspect.Parameter.empty if self.field.default_factory else self.field.default
             if not self.required:
                 self.make = functools.partial(self.field.get_default, call_default_factory=True)
 
     @property
     def remark(self) -> dict[str, Any]:
         """The ``default`` keyword of the schema."""
-        if self.required or (self.field is not None and self.field.default_factory):
-            return {}
-        return remark_default(self.value)
+        return {} if self.value is inspect.Parameter.empty else remark_default(self.value)
 
 
 def _hint(parameter: inspect.Parameter, default: _Default, scope: Mapping[str, Any]) -> Any:

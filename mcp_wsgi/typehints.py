@@ -22,10 +22,11 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, 
 import msgspec
 
 from mcp_wsgi.constraints import annotated, read_metadata
+from mcp_wsgi.docstrings import innermost
 from mcp_wsgi.encoding import OutputError, to_json
 from mcp_wsgi.headerparams import HEADER_KEYWORD
 from mcp_wsgi.jsonschemas import rebuilt
-from mcp_wsgi.members import Member, has_members, members_of
+from mcp_wsgi.members import Member, has_members, members_of, qualifier
 from mcp_wsgi.problems import Fault, Mismatch, shorten
 from mcp_wsgi.shapes import (
     ANYTHING,
@@ -43,7 +44,7 @@ from mcp_wsgi.shapes import (
     union,
 )
 
-__all__ = ["Compiler", "Unsupported", "evaluate", "remark_default"]
+__all__ = ["Compiler", "Unsupported", "evaluate", "remark_default", "scope_of"]
 
 
 class Unsupported(Exception):
@@ -65,6 +66,19 @@ def evaluate(hint: Any, scope: Mapping[str, Any]) -> Any:
     except Exception as error:  # whatever evaluating the application's own source raises
         text = getattr(hint, "__forward_arg__", hint)
         raise Unsupported(f"{text!r} cannot be evaluated ({error}): import or define it at module level") from error
+
+
+def scope_of(function: Any) -> dict[str, Any]:
+    """The names that the annotations of a function may use: its module's, and those it closes over."""
+    inner = innermost(function)
+    code, cells = getattr(inner, "__code__", None), getattr(inner, "__closure__", None) or ()
+    scope = dict(getattr(inner, "__globals__", {}))
+    for name, cell in zip(code.co_freevars if code else (), cells, strict=False):
+        try:
+            scope[name] = cell.cell_contents
+        except ValueError:  # not assigned yet
+            continue
+    return scope
 
 
 def remark_default(default: Any) -> dict[str, Any]:
@@ -103,12 +117,10 @@ _MAPPINGS: Mapping[Any, Any] = {
     collections.abc.MutableMapping: None,
     collections.OrderedDict: collections.OrderedDict,
 }
-_QUALIFIERS = [
-    getattr(module, name)
-    for module in (typing, sys.modules.get("typing_extensions"))
-    for name in ("Required", "NotRequired", "ReadOnly", "Final")
-    if hasattr(module, name)
-]
+
+
+def _is_alias(hint: Any) -> bool:
+    return type(hint).__name__ == "TypeAliasType"
 
 
 def _is_class(*bases: type) -> Callable[[Any], bool]:
@@ -183,7 +195,7 @@ class Compiler:
         _check_options(hint, options)
         return choice(options, exact=hint if all(sent is got for sent, got in options) else None)
 
-    def _inner(self, hint: Any) -> Shape:
+    def _qualified(self, hint: Any, _: Any) -> Shape:
         return self.shape(get_args(hint)[0])
 
     def _array(self, hint: Any) -> Shape:
@@ -213,7 +225,10 @@ class Compiler:
 
     def _text(self, hint: Any, _: Any) -> Shape:
         text = getattr(hint, "__forward_arg__", hint)
-        return self._named(text, text, lambda: self.shape(evaluate(hint, self._scope)))
+        meant = evaluate(hint, self._scope)
+        if isinstance(meant, type) or _is_alias(meant):
+            return self.shape(meant)
+        return self._named((text, str(meant)), text, lambda: self.shape(meant))
 
     def _new_type(self, hint: Any, _: Any) -> Shape:
         return self.shape(hint.__supertype__)
@@ -268,7 +283,13 @@ class Compiler:
         return subclass(SCALARS[str], hint)
 
     def _members(self, hint: Any, origin: Any) -> Shape:
-        return self._named(hint, _name(hint), lambda: self._record(hint, origin))
+        outer = self._scope
+        # Text inside the hints of a class means what it means in the class's own module.
+        self._scope = {**outer, **vars(sys.modules.get(origin.__module__, typing)), origin.__name__: origin}
+        try:
+            return self._named(hint, _name(hint), lambda: self._record(hint, origin))
+        finally:
+            self._scope = outer
 
     def _record(self, hint: Any, origin: Any) -> Shape:
         try:
@@ -355,7 +376,6 @@ class Compiler:
         **dict.fromkeys(SCALARS, _scalar),
         **dict.fromkeys(_ARRAYS, _array),
         **dict.fromkeys(_MAPPINGS, _mapping),
-        **dict.fromkeys(_QUALIFIERS, _inner),
         Annotated: _annotated,
         Literal: _literal,
         Union: _union,
@@ -366,9 +386,10 @@ class Compiler:
     # What a hint without a form of its own is, and who reads it; the first that fits.
     _kinds: ClassVar[tuple[tuple[Callable[[Any], bool], Callable[[Compiler, Any, Any], Shape]], ...]] = (
         (lambda origin: isinstance(origin, (str, typing.ForwardRef)), _text),
+        (lambda origin: qualifier(origin) is not None, _qualified),
         (lambda origin: hasattr(origin, "__supertype__"), _new_type),
         (lambda origin: isinstance(origin, TypeVar), _variable),
-        (lambda origin: type(origin).__name__ == "TypeAliasType", _alias),
+        (_is_alias, _alias),
         (
             lambda origin: hasattr(origin, "__get_pydantic_core_schema__") or hasattr(origin, "__pydantic_validator__"),
             _pydantic_class,

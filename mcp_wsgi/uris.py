@@ -151,6 +151,8 @@ class Template:
     * Variables of a query come in any order and may be left out. A parameter that the template does
       not name, or one that comes twice, matches nothing: it would be ignored in silence.
     * A ``+`` in a query is a plus sign; a space is ``%20``.
+    * No value begins with a slash, a backslash or a drive (``C:``), or holds NUL or a segment ``.`` or
+      ``..``, except where ``unchecked`` says so.
     * In a ``file:`` template, a value of ``{name}`` holds no encoded slash either, and no value a
       backslash or an encoding inside the encoding.
 

@@ -140,7 +140,7 @@ def _given(item: Any) -> Any:
     try:
         raise item.error
     finally:
-        del item  # no cycle through the traceback
+        del item
 
 
 # --- greenlets ------------------------------------------------------------------------------------
@@ -228,6 +228,7 @@ class _GreenletJob:
         last = _last(callback, self)
         self._crew.ended()
         self._items.append(last)
+        del last  # no cycle through the traceback of a failure
         self._wake()
 
     def _wake(self) -> None:
@@ -455,6 +456,7 @@ class _InlineJob:
         last = _last(callback, self)
         self._crew.ended()
         self._items.append(last)
+        del last  # no cycle through the traceback of a failure
 
     def put(self, item: Any) -> None:
         self._items.append(item)

@@ -1,0 +1,574 @@
+"""What is particular to greenlets; run by ``test_workers.py`` in a process that gevent has patched."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import threading
+import time
+import tracemalloc
+import weakref
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from typing import Any
+
+import gevent
+import pytest
+from gevent.event import Event
+from gevent.local import local
+from greenlet import getcurrent, greenlet
+
+from mcp_wsgi.errors import Cancelled
+from mcp_wsgi.workers import NOTHING, Crew, GreenletCrew, InlineCrew, Job, ThreadCrew
+
+WAIT = 20.0  # seconds; reached only by a test that fails
+HUB = gevent.get_hub()
+native_thread = gevent.monkey.get_original("_thread", "get_ident")
+native_sleep = gevent.monkey.get_original("time", "sleep")
+
+var: ContextVar[str] = ContextVar("var", default="outside")
+
+
+@pytest.fixture
+def crew() -> GreenletCrew:
+    return GreenletCrew(1000)
+
+
+def run(crew: Crew, callback: Callable[[Job], Any]) -> Any:
+    return crew.start(callback).take(WAIT)
+
+
+def everything(job: Job) -> Iterator[Any]:
+    """What a job gives, to its ``None``."""
+    return iter(lambda: job.take(WAIT), None)
+
+
+def turns(number: int = 5) -> None:
+    """Let everybody who is ready go on, a few times over."""
+    for _ in range(number):
+        gevent.sleep(0)
+
+
+# --- where a job runs -----------------------------------------------------------------------------
+
+
+def test_a_callback_that_does_not_block_has_run_before_start_returns(crew: GreenletCrew) -> None:
+    ran: list[Any] = []
+    job = crew.start(lambda job: ran.append(getcurrent()))
+    assert ran
+    assert ran[0] is not getcurrent()
+    assert job.take(WAIT) is None
+
+
+def test_a_callback_that_blocks_goes_on_in_the_hub(crew: GreenletCrew) -> None:
+    gate, parents = Event(), []
+
+    def callback(job: Job) -> str:
+        parents.append(getcurrent().parent)
+        gate.wait()
+        parents.append(getcurrent().parent)
+        return "done"
+
+    job = crew.start(callback)
+    assert job.take(0.001) is NOTHING
+    gate.set()
+    assert job.take(WAIT) == "done"
+    assert parents == [getcurrent(), HUB]
+
+
+def test_what_is_put_reaches_the_request_before_the_callback_goes_on(crew: GreenletCrew) -> None:
+    steps: list[Any] = []
+
+    def callback(job: Job) -> str:
+        for number in range(3):
+            steps.append(number)
+            job.put(number)
+        return "end"
+
+    job = crew.start(callback)
+    while (item := job.take(WAIT)) != "end":
+        steps.append(f"took {item}")
+    assert steps == [0, "took 0", 1, "took 1", 2, "took 2"]
+
+
+@pytest.mark.parametrize("serve", ["start", "pause"])
+def test_no_request_keeps_the_process_for_itself(crew: GreenletCrew, serve: str) -> None:
+    """S26-BASE-20: each request gives the others a turn, so a quick keep-alive client cannot starve them."""
+    order = []
+
+    def client(name: str) -> None:
+        for _ in range(5):
+            crew.pause() if serve == "pause" else run(crew, lambda job: None)
+            order.append(name)
+
+    gevent.joinall([gevent.spawn(client, name) for name in "abc"], raise_error=True)
+    assert order == ["a", "b", "c"] * 5
+
+
+def test_a_request_may_be_served_in_any_thread_with_a_hub(crew: GreenletCrew) -> None:
+    def callback(job: Job) -> int:
+        gevent.sleep(0.001)
+        thread: int = native_thread()
+        return thread
+
+    ident = HUB.threadpool.apply(lambda: (native_thread(), run(crew, callback)))
+    assert ident[0] == ident[1] != native_thread()
+
+
+# --- who puts -------------------------------------------------------------------------------------
+
+
+def test_greenlets_of_the_callback_may_put(crew: GreenletCrew) -> None:
+    def callback(job: Job) -> None:
+        gevent.joinall([gevent.spawn(put_many, job, 100) for _ in range(5)], raise_error=True)
+
+    assert sorted(everything(crew.start(callback))) == sorted([*range(100)] * 5)
+
+
+def put_many(job: Job, number: int) -> None:
+    for item in range(number):
+        job.put(item)
+
+
+def test_native_threads_of_the_callback_may_put(crew: GreenletCrew) -> None:
+    """gevent's pool is where blocking C code runs; the taker wakes up in its own thread."""
+    loops: list[int] = []
+
+    def in_pool(job: Job) -> None:
+        loops.append(native_thread())
+        for item in range(2000):
+            job.put(item)
+            if item % 100 == 0:
+                native_sleep(0.0005)
+
+    def callback(job: Job) -> None:
+        pool = gevent.get_hub().threadpool
+        for loop in [pool.spawn(in_pool, job) for _ in range(4)]:
+            loop.get()
+
+    job = crew.start(callback)
+    items = list(everything(job))
+    assert sorted(items) == sorted([*range(2000)] * 4)
+    assert native_thread() not in loops
+
+
+def test_a_wake_up_that_comes_late_is_no_item(crew: GreenletCrew) -> None:
+    """A pool thread's wake-up passes through the hub; its item may have been taken by then."""
+    gate = Event()
+
+    def callback(job: Job) -> str:
+        gevent.get_hub().threadpool.apply(job.put, ("early",))
+        gate.wait()
+        return "end"
+
+    job = crew.start(callback)
+    assert job.take(WAIT) == "early"
+    gevent.spawn_later(0.05, gate.set)
+    assert job.take(WAIT) == "end"
+
+
+def test_an_event_serves_native_threads_too(crew: GreenletCrew) -> None:
+    def callback(job: Job) -> list[bool]:
+        event, pool = job.event(), gevent.get_hub().threadpool
+        seen = [pool.apply(event.wait, (0.001,))]
+        waiting = pool.spawn(lambda: any(event.wait(WAIT) for _ in range(1000)))
+        gevent.sleep(0.01)
+        event.set()
+        seen.append(waiting.get())
+        event.clear()
+        begun = time.monotonic()
+        busy = pool.spawn(lambda: event.set() or native_sleep(0.5))
+        event.wait(WAIT)
+        seen.append(time.monotonic() - begun < 0.5)
+        busy.get()
+        return seen
+
+    assert run(crew, callback) == [False, True, True]
+
+
+def test_a_native_thread_s_item_arrives_while_the_thread_goes_on(crew: GreenletCrew) -> None:
+    def in_pool(job: Job) -> None:
+        job.put("item")
+        native_sleep(0.5)
+
+    job = crew.start(lambda job: gevent.get_hub().threadpool.apply(in_pool, (job,)))
+    begun = time.monotonic()
+    assert job.take(WAIT) == "item"
+    assert time.monotonic() - begun < 0.5
+    assert job.take(WAIT) is None
+
+
+def test_who_waits_for_an_item_uses_no_time(crew: GreenletCrew) -> None:
+    def callback(job: Job) -> None:
+        gevent.sleep(0)
+        job.put("item")
+        gevent.sleep(0.3)
+
+    job = crew.start(callback)
+    assert job.take(WAIT) == "item"
+    begun = time.process_time()
+    job.take(WAIT)
+    assert time.process_time() - begun < 0.1
+
+
+def test_a_lock_orders_greenlets_and_native_threads(crew: GreenletCrew) -> None:
+    held, wrong, lock = [], [], crew.lock()
+
+    def work() -> None:
+        for _ in range(50):
+            with lock:
+                held.append(1)
+                gevent.sleep(0)
+                wrong.extend(held[1:])
+                held.pop()
+
+    spawn = HUB.threadpool.spawn
+    loops: list[Any] = [gevent.spawn(work), spawn(work), gevent.spawn(work), spawn(work)]
+    for loop in loops:
+        loop.get()
+    assert (held, wrong) == ([], [])
+
+
+# --- being killed ---------------------------------------------------------------------------------
+
+
+def sleeping(job: Job) -> None:
+    gevent.sleep(WAIT)
+
+
+def waiting(job: Job) -> None:
+    threading.Event().wait(WAIT)
+
+
+def reading(job: Job) -> None:
+    reader, _writer = os.pipe()
+    gevent.os.tp_read(reader, 1)
+
+
+def putting(job: Job) -> None:
+    while True:
+        job.put("item")
+
+
+def nesting(job: Job) -> None:
+    run(InlineCrew(1), sleeping)
+
+
+@pytest.mark.parametrize("blocks", [sleeping, waiting, reading, putting, nesting])
+def test_a_callback_is_killed_wherever_it_blocks(crew: GreenletCrew, blocks: Callable[[Job], None]) -> None:
+    """S26-HTTP-13, S26-CAN-02: and its clean-up may block again."""
+    ended = []
+
+    def callback(job: Job) -> None:
+        try:
+            blocks(job)
+        finally:
+            gevent.sleep(0.001)
+            ended.append("cleaned up")
+
+    job = crew.start(callback)
+    job.kill()
+    while (item := take(job)) == "item":
+        pass
+    assert item is Cancelled
+    assert (ended, crew.running) == (["cleaned up"], 0)
+
+
+def take(job: Job) -> Any:
+    try:
+        return job.take(WAIT)
+    except Cancelled:
+        return Cancelled
+
+
+def test_a_kill_may_come_from_any_thread(crew: GreenletCrew) -> None:
+    job = crew.start(sleeping)
+    HUB.threadpool.apply(job.kill)
+    assert take(job) is Cancelled
+
+
+def test_a_kill_that_comes_too_late_does_nothing(crew: GreenletCrew) -> None:
+    gate = Event()
+
+    def callback(job: Job) -> str:
+        gate.wait()
+        return "done"
+
+    job = crew.start(callback)
+    gate.set()
+    job.kill()  # the callback gets its turn first
+    turns()
+    assert job.take(WAIT) == "done"
+
+
+def test_a_callback_does_not_kill_itself(crew: GreenletCrew) -> None:
+    """Whoever finds, while emitting, that the client is gone, raises on the spot."""
+
+    def callback(job: Job) -> str:
+        job.kill()
+        gevent.sleep(0)
+        return "done"
+
+    assert run(crew, callback) == "done"
+
+
+def test_a_kill_does_not_reach_the_request(crew: GreenletCrew) -> None:
+    def request() -> object:
+        job = crew.start(sleeping)
+        job.kill()
+        gevent.sleep(0.001)
+        return take(job)
+
+    assert gevent.spawn(request).get() is Cancelled
+
+
+# --- a request that ends before its job -----------------------------------------------------------
+
+
+class Interrupted(Exception):
+    """Thrown at a request from outside, as a time-out is."""
+
+
+def interrupt_next() -> None:
+    """Throw at this greenlet before anything else that the hub has to do."""
+    HUB.loop.run_callback(getcurrent().throw, Interrupted)
+
+
+def rest() -> bool:
+    """Whether nothing stale wakes this greenlet up."""
+    before = time.monotonic()
+    gevent.sleep(0.03)
+    return time.monotonic() - before >= 0.03
+
+
+@pytest.mark.parametrize(
+    ("kind", "blocks"), [(GreenletCrew, True), (GreenletCrew, False), (InlineCrew, True), (ThreadCrew, True)]
+)
+def test_what_interrupts_a_start_leaves_the_job_to_the_hub(kind: type[Crew], blocks: bool) -> None:
+    """The request's greenlet goes on with other work, and the job's end does not disturb it."""
+    crew, gate, ended = kind(10), Event(), []
+
+    def callback(job: Job) -> None:
+        if blocks:
+            gate.wait()
+            job.put("nobody takes this")
+        ended.append(True)
+
+    def request() -> bool:
+        interrupt_next()
+        with pytest.raises(Interrupted):
+            crew.start(callback).take(WAIT)
+        gate.set()
+        return rest()
+
+    assert gevent.spawn(request).get()
+    assert (ended, crew.running) == ([True], 0)
+
+
+@pytest.mark.parametrize("kind", [GreenletCrew, InlineCrew, ThreadCrew])
+def test_what_interrupts_taking_leaves_the_job_to_the_hub(kind: type[Crew]) -> None:
+    crew, gate = kind(10), Event()
+
+    def callback(job: Job) -> None:
+        job.put("first")
+        gate.wait()
+        job.put("second")
+
+    def request() -> list[Any]:
+        job = crew.start(callback)
+        found = [job.take(WAIT)]
+        interrupt_next()
+        with pytest.raises(Interrupted):
+            job.take(WAIT)
+        gate.set()
+        return [*found, rest(), job.take(WAIT), job.take(WAIT)]
+
+    assert gevent.spawn(request).get() == ["first", True, "second", None]
+    assert crew.running == 0
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, GeneratorExit, gevent.GreenletExit, ValueError])
+def test_nothing_that_a_callback_raises_reaches_the_hub(
+    crew: GreenletCrew, error: type[BaseException], capfd: pytest.CaptureFixture[str]
+) -> None:
+    def callback(job: Job) -> None:
+        gevent.sleep(0.001)
+        raise error
+
+    job = crew.start(callback)
+    with pytest.raises(error):
+        job.take(WAIT)
+    turns()
+    assert capfd.readouterr().err == ""
+
+
+# --- what is left behind --------------------------------------------------------------------------
+
+
+def test_context_variables_stay_inside(crew: GreenletCrew) -> None:
+    def callback(job: Job) -> list[str]:
+        seen = [var.get()]
+        var.set("callback")
+        seen.append(gevent.spawn(var.get).get())
+        gevent.sleep(0.001)
+        return [*seen, var.get()]
+
+    def request(name: str) -> tuple[list[str], str]:
+        var.set(name)
+        return run(crew, callback), var.get()
+
+    pairs = [gevent.spawn(request, name) for name in "ab"]
+    gevent.joinall(pairs, raise_error=True)
+    for name, pair in zip("ab", pairs, strict=True):
+        seen, after = pair.get()
+        assert (seen[0], seen[2], after) == (name, "callback", name)
+    assert var.get() == "outside"
+
+
+class Held:
+    pass
+
+
+def test_locals_and_dummy_threads_go_with_the_worker(crew: GreenletCrew) -> None:
+    """A bare greenlet is a thread of its own for ``threading`` and ``logging``; 10 000 of them leave nothing."""
+    store, log = local(), logging.getLogger("gevent_workers")
+    log.addHandler(logging.NullHandler())
+    log.propagate = False
+    log.setLevel(logging.DEBUG)
+    kept = []
+
+    def callback(job: Job) -> str:
+        store.value = Held()
+        kept.append(weakref.ref(store.value))
+        log.debug("thread %s", threading.current_thread().name)
+        return "done"
+
+    before = len(threading._active)  # type: ignore[attr-defined]
+    for _ in range(10_000):
+        run(crew, callback)
+    gc.collect()
+    assert len(threading._active) <= before + 1  # type: ignore[attr-defined]
+    assert not any(reference() for reference in kept)
+
+
+def blocking(job: Job) -> str:
+    gevent.sleep(0)
+    job.put("item")
+    return "done"
+
+
+def failing(job: Job) -> None:
+    raise ValueError("why")
+
+
+@pytest.mark.parametrize("kind", [GreenletCrew, InlineCrew])
+@pytest.mark.parametrize("callback", [lambda job: None, blocking, failing])
+def test_memory_stays_flat(kind: type[Crew], callback: Callable[[Job], Any]) -> None:
+    """Without the help of the garbage collector: a job leaves no cycles."""
+    crew = kind(10)
+
+    def requests(number: int) -> None:
+        for _ in range(number):
+            job = crew.start(callback)
+            try:
+                while job.take(WAIT) == "item":
+                    pass
+            except ValueError:
+                pass
+
+    requests(500)
+    before = greenlets()
+    gc.disable()
+    tracemalloc.start()
+    try:
+        requests(2000)
+        grown, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+    assert grown < 20_000
+    assert greenlets() <= before
+
+
+def greenlets() -> int:
+    gc.collect()
+    return sum(isinstance(item, greenlet) for item in gc.get_objects())
+
+
+def test_a_job_that_nobody_takes_is_freed(crew: GreenletCrew) -> None:
+    held = Held()
+    reference = weakref.ref(held)
+
+    def callback(job: Job, held: Held = held) -> None:
+        gevent.sleep(0.001)
+        job.put(held)
+
+    crew.start(callback)
+    del callback, held
+    gevent.sleep(0.01)
+    gc.collect()
+    assert reference() is None
+    assert crew.running == 0
+
+
+# --- inline jobs under gevent ---------------------------------------------------------------------
+
+
+def test_an_inline_job_that_blocks_lets_other_greenlets_run() -> None:
+    crew, steps = InlineCrew(10), []
+
+    def callback(job: Job) -> str:
+        for _ in range(3):
+            gevent.sleep(0.002)
+            job.put("item")
+        return "done"
+
+    def others() -> None:
+        for _ in range(3):
+            steps.append("other")
+            gevent.sleep(0.001)
+
+    other = gevent.spawn(others)
+    job = crew.start(callback)
+    while job.take(WAIT) == "item":
+        steps.append("item")
+    other.join()
+    assert sorted(steps) == ["item"] * 3 + ["other"] * 3
+
+
+def test_an_inline_job_is_not_killed_behind_the_back_of_its_taker() -> None:
+    """Another request may cancel it; the callback hears of that at its next ``ctx`` call."""
+    crew, jobs = InlineCrew(10), []
+
+    def callback(job: Job) -> str:
+        jobs.append(job)
+        gevent.sleep(0.02)
+        return "done"
+
+    def canceller() -> None:
+        jobs[0].kill()
+        jobs[0].abandon()
+
+    gevent.spawn_later(0.005, canceller)
+    assert run(crew, callback) == "done"
+
+
+def test_an_inline_job_left_to_the_hub_can_be_killed() -> None:
+    crew, jobs, ended = InlineCrew(10), [], []
+
+    def callback(job: Job) -> None:
+        jobs.append(job)
+        try:
+            gevent.sleep(WAIT)
+        finally:
+            ended.append(True)
+
+    interrupt_next()
+    with pytest.raises(Interrupted):
+        crew.start(callback)
+    (job,) = jobs
+    assert job.take(0) is NOTHING
+    job.abandon()
+    job.kill()
+    assert (ended, crew.running) == ([True], 0)

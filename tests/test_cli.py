@@ -201,8 +201,9 @@ def test_headers_go_with_the_request(target: str, capsys: Capture) -> None:
 
 def test_the_path_of_an_application_can_be_told(file: str, capsys: Capture) -> None:
     assert main(["call", f"{file}:application", "add", "a=1", "--path", "/own"]) == 0
-    assert main(["call", f"{file}:application", "add", "a=1", "--path", "/other"]) == 1
-    assert "HTTP 404" in capsys.readouterr().err
+    for revision in ([], ["--revision", SUPPORTED[0]]):
+        assert main(["list", f"{file}:application", "--path", "/other", *revision]) == 1
+        assert "HTTP 404" in capsys.readouterr().err
 
 
 # --- read, prompt ---------------------------------------------------------------------------------

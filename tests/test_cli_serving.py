@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import os
 import socket
 import sys
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ import pytest
 from mcp_wsgi.cli import serving
 from mcp_wsgi.cli.serving import AddressError, Facts, Settings, build, facts, listen
 from mcp_wsgi.cli.targets import TargetError
-from mcp_wsgi.errors import OptionError
+from mcp_wsgi.errors import ConfigurationError, OptionError
 from mcp_wsgi.testing import Client
 from mcp_wsgi.wsgi.app import MCPApp
 
@@ -153,6 +154,12 @@ def test_the_user_is_told_where_and_how_to_use_it() -> None:
 def test_an_open_server_is_warned_about() -> None:
     assert serving._exposure("0.0.0.0", Facts("s", "/", False)).startswith("0.0.0.0 is open to other machines")
     assert "unless the application does" in serving._exposure("0.0.0.0", Facts("s", "/", None))
+
+
+def test_a_system_without_fork_is_told_of_another_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "fork")
+    with pytest.raises(ConfigurationError, match="waitress"):
+        serving.serve(Settings(target="shop_server"), say=print, warn=print)
 
 
 # --- gunicorn -------------------------------------------------------------------------------------

@@ -188,7 +188,7 @@ def test_a_failing_import_shows_the_lines_to_look_at() -> None:
 
 
 def test_a_wrong_registration_shows_its_line_and_the_way_out() -> None:
-    write("from mcp_wsgi import MCPServer\nmcp = MCPServer('s')\n@mcp.tool(name='a b')\ndef f(): pass\n")
+    write("from mcp_wsgi import MCPServer\nmcp = MCPServer('s')\nmcp.add_tool(print, name='a b')\n")
     text = complaint("shop_server")
     assert "line 3, in <module>" in text
     assert "RegistrationError: " in text

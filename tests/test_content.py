@@ -492,6 +492,7 @@ def test_an_unknown_format_must_be_named(tmp_path: Path) -> None:
         (lazily(ResourceContents, "x://y", b"t"), ["'text'", "type bytes"]),
         (lazily(ResourceContents, "x://y", blob="b"), ["'blob'", "type str"]),
         (lazily(ResourceContents, "y", "t"), ["uri"]),
+        (lazily(ResourceContents, "x://y", "t", mime_type="text"), ["mime_type"]),
         (lazily(EmbeddedResource, "t"), ["ResourceContents", "type str"]),
         (lazily(PromptResult, "x", description=3), ["'description'"]),
     ],
@@ -599,6 +600,22 @@ def test_reserved_meta_keys_are_refused(key: str) -> None:
     refused(lambda: check_meta({key: 1}), "reserved for MCP")
     with pytest.raises(RegistrationError):
         check_meta({key: 1}, error=RegistrationError)
+
+
+def test_every_value_checks_its_meta_and_annotations() -> None:
+    """S26-BASE-22, S26-RES-08"""
+    contents = ResourceContents("x://y", "t")
+    described: list[tuple[Any, ...]] = [
+        (Text, "t"),
+        (Image, PNG),
+        (Audio, WAV),
+        (ResourceLink, "x://y", "n"),
+        (EmbeddedResource, contents),
+    ]
+    for build, *parts in described:
+        refused(lazily(build, *parts, annotations={"a": 1}), f"annotations of {build.__name__}")
+    for build, *parts in [*described, (ToolResult, "t"), (PromptResult, "t"), (ResourceContents, "x://y", "t")]:
+        refused(lazily(build, *parts, meta={"a b": 1}), f"meta of {build.__name__}")
 
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

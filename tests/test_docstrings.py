@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mcp_wsgi.docstrings import Docs, describe, innermost
 
@@ -140,13 +142,25 @@ def test_what_only_looks_like_a_section_stays_in_the_text() -> None:
     assert "2. leap: carefully" in (describe(fetch).text or "")
 
 
-def test_a_malformed_docstring_is_taken_as_text() -> None:
-    def odd() -> None:
-        """Odd.
+LINES = [
+    "Args:",
+    "Parameters",
+    "----",
+    "x : int",
+    "    x: y",
+    ":param",
+    ":param a b c d: e",
+    ":rtype: int",
+    "@param",
+    "",
+]
 
-        :param
-        """
 
+@given(st.lists(st.sampled_from(LINES) | st.text(max_size=8), max_size=8))
+def test_no_docstring_is_so_malformed_that_it_cannot_be_read(lines: list[str]) -> None:
+    def odd() -> None: ...
+
+    odd.__doc__ = "\n".join(["Odd.", "", *lines])
     assert (describe(odd).text or "").startswith("Odd.")
 
 

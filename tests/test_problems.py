@@ -143,6 +143,11 @@ def test_of_several_alternatives_the_one_with_the_fewest_faults_is_told() -> Non
     assert closest([mismatch("type", ["string"], {}).faults, two, one]) == one
 
 
+def test_of_several_alternatives_the_one_of_the_right_form_is_told() -> None:
+    form = [Fault((n,), "format", "date", "x") for n in range(2)]
+    assert closest([[Fault((0,), "type", ["integer"], "x")], form]) == form
+
+
 def test_a_mismatch_keeps_its_faults() -> None:
     assert Mismatch([Fault((), "value", "x", 1)]).faults == [Fault((), "value", "x", 1)]
 

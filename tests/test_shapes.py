@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import datetime
 import ipaddress
 import uuid
@@ -7,13 +8,25 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_wsgi.problems import MAX_FAULTS, Fault, Mismatch
-from mcp_wsgi.shapes import ANYTHING, SCALARS, Field, Shape, array, choice, fixed_array, mapping, record, subclass, union
+from mcp_wsgi.shapes import (
+    ANYTHING,
+    SCALARS,
+    Field,
+    Shape,
+    array,
+    choice,
+    fixed_array,
+    mapping,
+    record,
+    subclass,
+    understood,
+    union,
+)
 
 TEXT, WHOLE, REAL, SWITCH, NULL = (SCALARS[kind] for kind in (str, int, float, bool, type(None)))
 
@@ -156,7 +169,8 @@ def test_other_texts_are_no_scalars(kind: Any, text: str) -> None:
 def test_a_choice_tells_true_from_one() -> None:
     shape = choice([(1, "one"), (True, "yes"), (None, "none"), ("1", "text")])
     assert [shape.convert(value) for value in (1, 1.0, True, None, "1")] == ["one", "one", "yes", "none", "text"]
-    for value in (0, False, "x", [1], {}, 2.5):
+    others: list[Any] = [0, False, "x", [1], {}, 2.5]
+    for value in others:
         assert faults(shape.convert, value) == [((), "enum")]
     assert shape.schema == {"enum": [1, True, None, "1"]}
 
@@ -261,7 +275,7 @@ def test_a_subclass_is_made_of_its_base() -> None:
     class Upper(str):
         __slots__ = ()
 
-        def __new__(cls, text: str) -> Upper:
+        def __new__(cls, text: str) -> Upper:  # noqa: PYI034
             if not text:
                 raise ValueError
             return super().__new__(cls, text.upper())
@@ -318,14 +332,12 @@ def test_a_union_that_msgspec_cannot_tell_apart_has_no_exact_type() -> None:
 def test_reading_raises_nothing_but_a_mismatch(text: str) -> None:
     shapes = [*SCALARS.values(), array(WHOLE), mapping(TEXT, WHOLE), union([WHOLE, SWITCH, NULL]), choice([(True, 1)])]
     for shape in shapes:
-        try:
+        with contextlib.suppress(Mismatch):
             shape.read(text)
-        except Mismatch as error:
-            assert error.faults  # noqa: PT017
 
 
 def test_the_exact_types_of_scalars_convert_alike() -> None:
     for kind, shape in SCALARS.items():
         if shape.exact is not None:
             assert shape.exact is kind or kind is object
-            assert msgspec.json.Decoder(shape.exact)
+            assert understood(shape.exact)

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-import pydantic
 import pytest
 from pydantic import Field
 
@@ -37,6 +38,14 @@ FIND = {
     "customer": {"type": "string", "description": "Who."},
     "limit": {"type": "integer", "description": "How many.", "default": 20},
 }
+
+
+REGION = {"x-mcp-header": "Region"}
+
+
+@dataclass
+class Box:
+    size: int
 
 
 class Shop:
@@ -125,7 +134,7 @@ def test_what_has_no_signature_is_refused() -> None:
 
 
 def test_a_default_of_none_admits_null() -> None:
-    def tool(a: int = None, b: int | None = None, c: Annotated[int, "C."] = None) -> None: ...  # type: ignore[assignment]
+    def tool(a: int = None, b: int | None = None, c: Annotated[int, "C."] = None) -> None: ...  # type: ignore[assignment]  # noqa: RUF013
 
     nullable = {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": None}
     assert schemas(tool)["a"] == schemas(tool)["b"] == nullable
@@ -133,7 +142,7 @@ def test_a_default_of_none_admits_null() -> None:
 
 
 def test_a_default_that_json_cannot_say_is_left_out() -> None:
-    def tool(a: Any = object(), b: float = float("nan")) -> None: ...
+    def tool(a: Any = object(), b: float = float("nan")) -> None: ...  # noqa: B008
 
     assert schemas(tool) == {"a": {}, "b": {"type": "number"}}
     assert not any(field.required for field in read(tool).fields)
@@ -152,12 +161,11 @@ def test_an_own_description_wins_over_the_docstring() -> None:
 
 def test_a_header_parameter_is_plain_even_if_it_is_optional() -> None:
     """S26-HTTP-33."""
-    mark = {"x-mcp-header": "Region"}
 
     def tool(
-        a: Annotated[str | None, mark] = None,
-        b: Annotated[str, mark] = None,  # type: ignore[assignment]
-        c: Annotated[str, mark] = "eu",
+        a: Annotated[str | None, REGION] = None,
+        b: Annotated[str, REGION] = None,  # type: ignore[assignment]  # noqa: RUF013
+        c: Annotated[str, REGION] = "eu",
     ) -> None: ...
 
     plain = {"type": "string", "x-mcp-header": "Region"}
@@ -168,7 +176,7 @@ def test_pydantic_fields_may_stand_as_defaults() -> None:
     def tool(
         a: int = Field(description="A.", ge=1),
         b: int = Field(2, le=5),
-        c: list[int] = Field(default_factory=lambda: [3]),
+        c: list[int] = Field(default_factory=lambda: [3]),  # noqa: B008
     ) -> None: ...
 
     found = read(tool)
@@ -182,16 +190,30 @@ def test_pydantic_fields_may_stand_as_defaults() -> None:
 
 
 def test_definitions_of_classes_are_kept_apart() -> None:
-    class Model(pydantic.BaseModel):
-        a: int
+    def tool(box: Box) -> None: ...
 
-    def tool(model: Any) -> None: ...
+    assert schemas(tool) == {"box": {"$ref": "#/$defs/Box"}}
+    assert read(tool).defs["Box"]["properties"] == {"size": {"type": "integer"}}
 
-    tool.__annotations__["model"] = Model
-    assert read(tool).defs == {"Model": {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}}
+
+def test_annotations_may_name_what_the_function_closes_over() -> None:
+    @dataclass
+    class Local:
+        size: int
+
+    def tool(a: Local) -> None:
+        assert isinstance(a, Local)
+        assert later
+
+    def hidden(a: Local) -> None: ...
+
+    assert schemas(tool) == {"a": {"$ref": "#/$defs/Local"}}
+    with pytest.raises(RegistrationError, match="define it at module level"):
+        read(hidden)
+    later = True
 
 
 def test_the_return_annotation_is_evaluated() -> None:
     assert return_hint(find, owner="x") == list[str]
-    assert return_hint(Shop().find, owner="x") is None
-    assert return_hint(lambda: 1, owner="x") is pytest.importorskip("inspect").Signature.empty
+    assert return_hint(Shop().find, owner="x") is type(None)
+    assert return_hint(lambda: 1, owner="x") is inspect.Signature.empty

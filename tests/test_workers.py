@@ -151,18 +151,22 @@ def test_jobs_do_not_get_in_each_other_s_way(crew: Crew) -> None:
 
 
 def test_nothing_of_a_job_outlives_it(crew: Crew) -> None:
+    """An idle thread of the pool, for one, holds nothing of its last job."""
+
     class Held:
         pass
+
+    gone = threading.Event()
 
     def start() -> weakref.ref[Held]:
         held = Held()
         assert run(crew, lambda job: held) is held
-        return weakref.ref(held)
+        return weakref.ref(held, lambda _: gone.set())
 
     gc.disable()
     try:
         reference = start()
-        run(crew, lambda job: None)  # a pooled thread has let go of the first when it takes the second
+        assert gone.wait(WAIT)
         assert reference() is None
     finally:
         gc.enable()

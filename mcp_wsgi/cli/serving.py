@@ -246,17 +246,21 @@ def serve(settings: Settings, *, say: Say, warn: Say) -> None:
     Raises:
         TargetError: The target cannot be loaded.
         AddressError: The address cannot be listened at.
+        ConfigurationError: There is no gunicorn for this system.
     """
+    if not hasattr(os, "fork"):
+        raise ConfigurationError("gunicorn needs a POSIX system; serve the application with waitress, for instance")
     known = check(settings)
     listener = listen(settings.host, settings.port)
     # One key for all workers: any of them reads a cursor that another one wrote.
     implied: dict[str, Any] = {"secret_key": settings.options.get("secret_key") or generate_key()}
     if _is_loopback(listener):
         # A hostile page can give its own name the address 127.0.0.1, but not change the Host it sends.
-        implied["hosts"] = (*_LOOPBACK_NAMES, _bracketed(settings.host), *settings.hosts)
+        implied["hosts"] = (*_LOOPBACK_NAMES, _bracketed(settings.host), *settings.app_options.get("hosts", ()))
     elif not known.guarded:
         warn(_exposure(settings.host, known))
     words = _words(settings, known, _url(listener, settings.host, known.path))
+    _let_signals_end_new_workers()
     _gunicorn(settings, implied, listener, lambda: say(words)).run()
 
 
@@ -310,18 +314,31 @@ def _configuration(settings: Settings, listener: socket.socket, when_ready: Call
         # Two servers of one user would quarrel over its one default place.
         "control_socket_disable": True,
         "when_ready": lambda server: when_ready(),
-        "post_fork": _be_ready_to_end,
     }
 
 
-def _be_ready_to_end(server: object, worker: object) -> None:
-    """Let a signal end this new worker, until gunicorn gives it handlers of its own.
+def _let_signals_end_new_workers() -> None:
+    """Make a worker end at a signal from its first moment on.
 
-    Until then it has those of the master, which only take note: who presses Ctrl-C right after the
-    start would wait for a worker that does not know.
+    Until gunicorn gives it handlers of its own it has those of the master, which only take note: after
+    a Ctrl-C right at the start, the master would wait in vain and then kill it.
     """
-    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
-        signal.signal(number, lambda *_: os._exit(0))
+    master = os.getpid()
+    numbers = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
+
+    def hold() -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+
+    def release() -> None:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
+
+    def begin() -> None:
+        if os.getppid() == master:
+            for number in numbers:
+                signal.signal(number, lambda *_: os._exit(0))
+        release()
+
+    os.register_at_fork(before=hold, after_in_parent=release, after_in_child=begin)
 
 
 def _load_in_worker(settings: Settings, implied: Mapping[str, Any]) -> Any:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_wsgi.errors import (
     BodyTooLarge,
+    ConfigurationError,
     InternalError,
     InvalidRequest,
     MCPError,
@@ -54,9 +55,13 @@ class MCPApp:
 
     Raises:
         OptionError: An option has an unknown name or a wrong value.
+        ConfigurationError: The handler is none.
     """
 
     def __init__(self, handler: Handler, *, clock: Callable[[], float] = time.monotonic, **options: Any) -> None:
+        given: object = handler
+        if not isinstance(given, Handler):
+            raise ConfigurationError(f"MCPApp takes an MCPServer or another Handler instance, not {given!r}")
         self.handler = handler
         self.options = Options.build(options)
         self._crew: Crew | None = None
@@ -146,7 +151,8 @@ def _wants_answer(message: Message | Batch) -> bool:
 def _refusal(request: HttpRequest, error: BaseException, identity: Id | None) -> HttpReply:
     """Log what an endpoint does not answer itself, and refuse the request for it."""
     if is_for_client(error):
-        log.info("refused %s %r: %s", request.method, request.path, error)
+        # What a client wrote is quoted, so that it cannot write lines of the log.
+        log.info("refused %s %r: %r", request.method, request.path, str(error))
         # An error of the application's own may have no status of a refusal.
         return error_reply(error, identity, status=error.http_status if error.http_status >= 400 else 500)
     log.error("%s %r failed", request.method, request.path, exc_info=error)

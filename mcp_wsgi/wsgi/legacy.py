@@ -73,6 +73,8 @@ class LegacyEndpoint:
         Raises:
             MCPError: The transport refuses the message.
         """
+        if type(message) is Invalid:
+            return error_reply(message.error, message.id)
         if type(message) is Request and message.method == "initialize":
             # A version header has no meaning yet here; some clients send one all the same.
             return self._serve(request, message, _negotiated(message), accept, principal)
@@ -83,8 +85,6 @@ class LegacyEndpoint:
             return self._serve(request, message, spoken, accept, principal)
         if type(message) is Batch:
             return self._batch(request, message, spoken, accept, principal)
-        if type(message) is Invalid:
-            return error_reply(message.error, message.id)
         # Notifications, and answers to questions that nobody here has asked: read, and that is all.
         return accepted_reply()
 

@@ -144,7 +144,7 @@ def refusals(client: Client) -> Iterator[HTTPReply]:
     yield client.post(client.message("tools/list"), headers={"Content-Type": "text/plain"})
     yield client.post(client.message("tools/list"), headers={"Origin": "https://evil.example"})
     yield client.post({"jsonrpc": "2.0", "id": 1})
-    for method, params in [
+    calls: list[tuple[str, dict[str, Any]]] = [
         ("nope", {}),
         ("tools/call", {"name": "echo", "arguments": 5}),
         ("tools/call", {"name": "n" * 5000}),
@@ -155,7 +155,8 @@ def refusals(client: Client) -> Iterator[HTTPReply]:
         ("prompts/get", {"name": "nope"}),
         ("prompts/get", {"name": "ask"}),
         ("completion/complete", {}),
-    ]:
+    ]
+    for method, params in calls:
         yield send(client, method, params)
 
 
@@ -198,7 +199,7 @@ def test_codes_that_mcp_reserves_are_not_sent(connect: Connect, code: int) -> No
 def test_codes_that_mcp_assigned_are_a_400(connect: Connect, code: int) -> None:
     """S26-BASE-09: they pass, with their HTTP status."""
     mcp = MCPServer("coded")
-    data = {"supported": [], "requested": "x"} if code == -32022 else {"requiredCapabilities": {}}
+    data: dict[str, Any] = {"supported": [], "requested": "x"} if code == -32022 else {"requiredCapabilities": {}}
 
     @mcp.tool
     def refuse() -> str:
@@ -252,7 +253,8 @@ def test_a_modern_request_needs_its_envelope(connect: Connect, lacking: str) -> 
     client = connect()
     message = client.message("tools/list")
     meta = message["params"]["_meta"]
-    for wrong in (None, 5, []):
+    wrongs: list[Any] = [None, 5, []]
+    for wrong in wrongs:
         meta[PREFIX + lacking] = wrong
         assert refused(client.post(message)) == (400, -32602)
     del meta[PREFIX + lacking]
@@ -328,7 +330,7 @@ def test_state_does_not_outlive_a_modern_call(connect: Connect) -> None:
 
 
 def test_any_process_serves_the_next_request_of_a_conversation(connect: Connect, revision: str) -> None:
-    """S26-BASE-20: two applications with one key share even the pages of a list."""
+    """S26-BASE-20, W-07: two applications with one key share even the pages of a list."""
     one, two = (connect(everything(), revision, page_size=2, secret_key="k" * 16) for _ in range(2))
     first = one.page("tools")
     second = two.page("tools", first.next_cursor)

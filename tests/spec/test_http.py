@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from mcp_wsgi import Context, MCPServer, ToolError
+from mcp_wsgi.cli.serving import Settings
 from mcp_wsgi.errors import Cancelled, RegistrationError
 from mcp_wsgi.http_client import HTTPReply
 from mcp_wsgi.schema import Arguments
@@ -61,13 +62,22 @@ def test_a_listed_origin_or_none_passes(connect: Connect, revision: str) -> None
 
 
 def test_a_host_that_is_not_ours_is_refused(connect: Connect, revision: str) -> None:
-    """S26-SEC-03, S26-HTTP-03: DNS rebinding brings a foreign Host and Origin that agree."""
+    """S26-SEC-03: DNS rebinding brings a foreign Host and Origin that agree."""
     client = connect(revision=revision, hosts=["localhost"])
     evil = {"Host": "evil.example.com", "Origin": "http://evil.example.com"}
     assert refused(client.post(client.message("tools/list"), headers=evil)) == (403, -32600)
     assert send(client, "tools/list", None, Origin="http://localhost").status == 200
     unlisted = connect(revision=revision)
     assert refused(unlisted.post(unlisted.message("tools/list"), headers=evil)) == (403, -32600)
+
+
+def test_a_local_server_is_for_this_machine_and_for_those_it_knows(connect: Connect, revision: str) -> None:
+    """S26-HTTP-03, T25-HTTP-03: the command listens on loopback; remote peers and strangers can be refused."""
+    assert Settings(target="any.py").host == "127.0.0.1"
+    local = connect(revision=revision, allow_remote_access=False, environ={"REMOTE_ADDR": "192.0.2.7"})
+    assert refused(send(local, "tools/list")) == (403, -32600)
+    known = connect(revision=revision, auth=lambda request: None)
+    assert refused(send(known, "tools/list")) == (401, -32600)
 
 
 # --- bodies ---------------------------------------------------------------------------------------
@@ -171,7 +181,7 @@ def test_a_stream_is_not_buffered_stored_or_resumable(connect: Connect, revision
     """S26-HTTP-10, S26-HTTP-12: X-Accel-Buffering, no-store, and no event id to resume from."""
     reply = chatting(connect(revision=revision))
     assert reply.headers["X-Accel-Buffering"] == "no"
-    assert "no-store" in reply.headers["Cache-Control"]
+    assert "no-store" in (reply.headers["Cache-Control"] or "")
     assert not any(line.startswith(("id", "retry")) for line in reply.text.splitlines())
 
 
@@ -230,14 +240,14 @@ def disconnect(client: Client) -> None:
 
 
 def test_a_modern_client_cancels_by_hanging_up(connect: Connect) -> None:
-    """S26-HTTP-13, S26-CAN-02: the work stops where it is, and nothing more is made for the client."""
+    """S26-HTTP-13, S26-CAN-02, W-03: the work stops where it is, and nothing more is made for the client."""
     watched = Watched()
     disconnect(connect(watched.server))
     assert watched.log == ["cancelled"]
 
 
 def test_a_session_client_does_not(connect: Connect, session_revision: str) -> None:
-    """T25-HTTP-10: a lost connection is no cancellation; the work goes on to its end."""
+    """T25-HTTP-10, W-03: a lost connection is no cancellation; the work goes on to its end."""
     watched = Watched()
     disconnect(connect(watched.server, session_revision))
     assert watched.log == ["step 1", "step 2", "step 3"]
@@ -421,7 +431,7 @@ def route(client: Client, arguments: dict[str, Any], **headers: str) -> HTTPRepl
 def test_a_parameter_header_repeats_its_argument(
     routed: Client, arguments: dict[str, Any], headers: dict[str, str]
 ) -> None:
-    """S26-HTTP-22, S26-HTTP-26, S26-HTTP-28, S26-HTTP-30: strings, integers, booleans, at their place in the body."""
+    """S26-HTTP-22, S26-HTTP-26, S26-HTTP-28, S26-HTTP-30, Q-09: at its place in the body, however deep."""
     reply = route(routed, arguments, **headers)
     assert json.loads(reply.json["result"]["content"][0]["text"]) == arguments
 
@@ -489,7 +499,7 @@ def test_the_name_of_a_parameter_header_is_a_token(name: object) -> None:
 def test_the_names_of_parameter_headers_are_unique_without_case() -> None:
     """S26-HTTP-32: also between levels."""
     inner = {"type": "object", "properties": {"b": {"type": "string", "x-mcp-header": "REGION"}}}
-    with pytest.raises(RegistrationError, match="(?i)region"):
+    with pytest.raises(RegistrationError, match=r"(?i)region"):
         declared({"properties": {"a": {"type": "string", "x-mcp-header": "Region"}, "c": inner}})
 
 
@@ -557,18 +567,18 @@ def test_access_is_decided_by_the_body_and_not_by_a_header(connect: Connect) -> 
 
 
 def test_get_is_not_served_and_says_what_is(connect: Connect, session_revision: str) -> None:
-    """T25-HTTP-11, T25-SESS-05, T25-HTTP-01: GET and DELETE are 405 with an Allow header."""
+    """T25-HTTP-11, T25-SESS-05, T24-SSE-01: GET and DELETE are 405 with an Allow header."""
     client = connect(revision=session_revision)
     for http_method in ("GET", "DELETE", "PUT", "PATCH"):
         reply = client.http(http_method)
         assert refused(reply) == (405, -32600)
-        assert "POST" in reply.headers["Allow"]
+        assert reply.headers["Allow"] == "POST, OPTIONS"
 
 
 def test_an_error_of_a_request_is_http_200(connect: Connect, session_revision: str) -> None:
     """DUAL-08, Q-05: a 400 ends the whole connection of widely deployed clients."""
     client = connect(revision=session_revision)
-    for method, params in [
+    calls: list[tuple[str, dict[str, Any]]] = [
         ("nope", {}),
         ("tools/call", {}),
         ("tools/call", {"name": "nope"}),
@@ -576,7 +586,8 @@ def test_an_error_of_a_request_is_http_200(connect: Connect, session_revision: s
         ("resources/read", {"uri": "note://crash"}),
         ("tools/list", {"_meta": {"progressToken": 1.5}}),
         ("tools/call", {"name": "refuse", "arguments": {"code": -32601}}),
-    ]:
+    ]
+    for method, params in calls:
         assert send(client, method, params).status == 200
     assert refused(client.post({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"_meta": []}})) == (200, -32602)
 

@@ -37,9 +37,9 @@ def icons(client: Client) -> list[Any]:
         info = client.discover().meta[PREFIX + "serverInfo"]
     else:
         info = client.initialize().raw["serverInfo"]
-    (tool,), (resource,), (template,), (prompt,) = map(client.listing, ("tools", "resources", "resource_templates", "prompts"))  # type: ignore[arg-type]
+    lists = (client.list_tools(), client.list_resources(), client.list_resource_templates(), client.list_prompts())
     (link,) = client.call_tool("x").content
-    return [each.get("icons") for each in (info, tool, resource, template, prompt, link)]
+    return [each.get("icons") for each in (info, *(item for listing in lists for item in listing), link)]
 
 
 @pytest.mark.parametrize("later", ["2025-11-25", MODERN])

@@ -121,10 +121,12 @@ def test_an_applications_own_records_go_to_the_client_of_the_call(connect: Conne
     logging.getLogger("mcp_wsgi").addHandler(handler)
     mcp = MCPServer("shop")
 
+    prices: dict[str, str] = {}
+
     @mcp.tool
     def work() -> str:
         try:
-            raise KeyError("secret")
+            return prices["secret"]
         except KeyError:
             logger.exception("out of %s", "tea")
         raise RuntimeError("secret")
@@ -154,7 +156,7 @@ def test_expected_refusals_are_quiet(connect: Connect, revision: str, caplog: py
     client = connect(everything(), revision, environ={"PATH_INFO": "/a\r\nERROR fake"})
     client.http("GET")
     connect(revision=revision).http("DELETE")
-    send(connect(revision=revision), "nope")
+    send(connect(revision=revision), "nope\r\nERROR fake")
     send(connect(revision=revision), "tools/call", {"name": "nope\r\nERROR fake"})
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
     assert all("\n" not in record.getMessage() for record in caplog.records)

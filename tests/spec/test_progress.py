@@ -116,7 +116,7 @@ def test_progress_ends_with_its_call(connect: Connect, revision: str) -> None:
 
 
 def test_two_calls_do_not_share_their_progress(connect: Connect, revision: str) -> None:
-    """S26-PROG-01, S26-HTTP-07: each stream has its own token's."""
+    """S26-PROG-01, S26-HTTP-07, T25-HTTP-13: each stream has its own token's, and nothing goes to both."""
     app = reporting(1, 2).wsgi_app(workers="inline")
     one, two = connect(app, revision), connect(app, revision)
     with (

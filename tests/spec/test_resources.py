@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import logging
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +54,8 @@ def test_resources_are_declared_without_options_that_are_not_served(connect: Con
 def test_a_resource_is_listed_with_what_its_revision_has(connect: Connect, revision: str) -> None:
     """S26-RES-07, S26-RES-08: uri and name always; size in raw bytes; annotations as they were written."""
     annotations = {"audience": ["user"], "priority": 0.5, "lastModified": "2025-01-12T15:00:58Z"}
-    mcp = serving("é", title="X", description="A note.", mime_type="text/plain", annotations=annotations, meta={"a": 1})
+    more: dict[str, Any] = {"title": "X", "mime_type": "text/plain", "annotations": annotations, "meta": {"a": 1}}
+    mcp = serving("é", description="A note.", **more)
     (listed,) = connect(mcp, revision).list_resources()
     oldest = revision == "2025-03-26"
     expected = {
@@ -167,7 +167,9 @@ def test_a_read_without_a_uri_is_refused(connect: Connect, session_revision: str
     assert refused(send(connect(), "resources/read", {"uri": uri})) == (400, -32020)
 
 
-@pytest.mark.parametrize("value", [None, [], (), object(), {"a": float("nan")}, ["x", ResourceContents("x:y", text="")]])
+@pytest.mark.parametrize(
+    "value", [None, [], (), object(), {"a": float("nan")}, ["x", ResourceContents("x:y", text="")]]
+)
 def test_contents_that_cannot_be_sent_are_an_internal_error(
     connect: Connect, revision: str, value: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -176,7 +178,9 @@ def test_contents_that_cannot_be_sent_are_an_internal_error(
     assert len([record for record in caplog.records if record.levelno >= logging.WARNING]) == 1
 
 
-@pytest.mark.parametrize("error", [RuntimeError("secret"), ToolError("secret"), SystemExit(1), RegistrationError("secret")])
+@pytest.mark.parametrize(
+    "error", [RuntimeError("secret"), ToolError("secret"), SystemExit(1), RegistrationError("secret")]
+)
 def test_a_failed_read_is_an_internal_error_without_its_words(
     connect: Connect, revision: str, error: BaseException
 ) -> None:
@@ -247,9 +251,17 @@ def test_permission_is_checked_before_the_function_runs(connect: Connect, revisi
             return False
 
     mcp = Closed("closed")
-    note: Callable[[str], None] = ran.append
-    mcp.resource("note://x", name="x")(lambda: note("x"))
-    mcp.resource("note://{a}", name="a")(lambda a: note(a))
+
+    @mcp.resource("note://x")
+    def exact() -> str:
+        ran.append("exact")
+        return "x"
+
+    @mcp.resource("note://{a}")
+    def any_note(a: str) -> str:
+        ran.append(a)
+        return a
+
     client = connect(mcp, revision)
     assert refused(send(client, "resources/read", {"uri": "note://x"})) == (200, not_found(revision))
     assert (ran, client.list_resources().names, client.list_resource_templates().names) == ([], [], [])

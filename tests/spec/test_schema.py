@@ -62,7 +62,11 @@ def test_a_schema_without_a_dialect_is_of_2020_12(
 def test_a_declared_dialect_is_the_one_that_validates(connect: Connect) -> None:
     """S26-JSON-02: in draft-07 an array of ``items`` stands for a tuple, and ``prefixItems`` for nothing."""
     pair = {"type": "array", "items": [{"type": "string"}, {"type": "integer"}]}
-    schema = {"$schema": DRAFT_7, "type": "object", "properties": {"a": pair, "b": {"prefixItems": [{"type": "string"}]}}}
+    schema = {
+        "$schema": DRAFT_7,
+        "type": "object",
+        "properties": {"a": pair, "b": {"prefixItems": [{"type": "string"}]}},
+    }
     assert not call(connect, schema, {"a": ["x", 1], "b": [1]}).is_error
     assert call(connect, schema, {"a": ["x", "y"]}).is_error
 

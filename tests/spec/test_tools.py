@@ -266,7 +266,7 @@ def test_a_call_without_a_name_is_a_protocol_error(connect: Connect, session_rev
     "arguments", [{}, {"a": 1}, {"a": "x", "b": 1}, {"a": 1, "b": None}, {"a": 1, "b": 2, "c": 3}, {"a": 1.5, "b": 2}]
 )
 def test_wrong_arguments_are_told_to_the_model(connect: Connect, revision: str, arguments: dict[str, Any]) -> None:
-    """S26-TOOL-11, S26-TOOL-15, T25-TOOL-01, T25-TOOL-02, Q-04: a result with ``isError``, and the function never ran."""
+    """S26-TOOL-11, S26-TOOL-15, T25-TOOL-01, T25-TOOL-02, Q-04: ``isError``, and the function never ran."""
     ran = []
 
     def work(a: int, b: int) -> str:
@@ -309,7 +309,7 @@ class Talkative(Exception):
 def test_an_unexpected_failure_says_no_more_than_that(
     connect: Connect, revision: str, error: BaseException, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """S26-TOOL-11, S26-TOOL-15, S26-LOG-05: in-band, with the request's id and nothing else; logged once, with traceback."""
+    """S26-TOOL-11, S26-TOOL-15, S26-LOG-05: in-band, with the request's id; logged once, with traceback."""
     reply = connect(serving(_raise(error)), revision).call_tool("work")
     assert reply.is_error
     assert "request id 2" in reply.text or "request id 1" in reply.text

@@ -45,7 +45,7 @@ def test_a_version_that_no_request_may_have_is_answered_by_those_it_may(connect:
 
 
 def test_discovery_tells_versions_capabilities_and_instructions(connect: Connect) -> None:
-    """S26-VER-02, S26-VER-03, DUAL-02, S26-TOOL-01, S26-RES-01, S26-PRM-01, S26-COMP-01, S26-LOG-01: it is all there."""
+    """S26-VER-02, S26-VER-03, S26-VER-04, S26-TOOL-01, S26-RES-01, S26-PRM-01, Q-10: the name is in ``_meta``."""
     mcp = everything()
     mcp.instructions = "Ask for tea."
     result = connect(mcp).discover().raw
@@ -95,7 +95,7 @@ def test_no_extension_is_on_by_itself(connect: Connect, revision: str) -> None:
 
 def test_a_client_with_extensions_gets_core_behaviour(connect: Connect) -> None:
     """S26-VER-06: what a client declares beyond the core changes nothing here."""
-    extensions = {"extensions": {"com.example/x": {}, PREFIX + "tasks": {}}}
+    extensions: dict[str, Any] = {"extensions": {"com.example/x": {}, PREFIX + "tasks": {}}}
     plain, extended = connect(), connect(capabilities=extensions)
     for method in CALLS:
         assert send(plain, method).body == send(extended, method).body
@@ -213,7 +213,7 @@ def test_a_method_that_a_session_lacks_is_no_404(connect: Connect, session_revis
 
 
 def test_initialize_with_a_modern_header_is_told_the_versions(connect: Connect) -> None:
-    """Q-07, DUAL-01: 400 and -32602; the text names what is served."""
+    """Q-07, DUAL-01, DUAL-07: 400 and -32602; the text names what is served."""
     reply = post(connect(), initialize(MODERN), MODERN, Mcp_Method="initialize")
     assert refused(reply) == (400, -32602)
     assert all(version in refusal(reply)["message"] for version in SUPPORTED)
@@ -272,14 +272,15 @@ def test_every_modern_400_carries_an_error_that_clients_recognise(connect: Conne
     """DUAL-11: an empty or foreign body would make a client fall back to ``initialize``."""
     client = connect()
     message = client.message("server/discover")
-    for body, headers in [
+    refusals: list[tuple[Any, dict[str, str | None]]] = [
         (message, {"Mcp-Method": None}),
         (message, {"MCP-Protocol-Version": "1"}),
         ({**message, "params": {}}, {}),
         ({**message, "id": None}, {}),
         ([message], {}),
         (b"{", {}),
-    ]:
+    ]
+    for body, headers in refusals:
         reply = client.post(body, headers=headers)
         assert reply.status == 400
         assert reply.headers["Content-Type"] == "application/json"

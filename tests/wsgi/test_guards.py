@@ -53,7 +53,7 @@ def test_other_paths_are_not_found(path: str) -> None:
 def test_the_path_can_be_set_even_to_the_root_alone() -> None:
     guards.check_access(request("/api/v1/"), options(path="/api/v1"))
     guards.check_access(request("/"), options(path="/"))
-    with pytest.raises(NotFound, match="endpoint is at /$"):
+    with pytest.raises(NotFound, match=r"endpoint is at /$"):
         guards.check_access(request("/mcp"), options(path="/"))
 
 

@@ -1,0 +1,587 @@
+"""One request in flight: JSON or stream, deadline and keep-alive, slow readers and readers that go."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from collections.abc import Callable, Iterable
+from functools import partial
+from itertools import islice
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_wsgi.errors import Cancelled, Overloaded
+from mcp_wsgi.exchange import Answer, Exchange
+from mcp_wsgi.options import Options
+from mcp_wsgi.workers import NOTHING, Crew, Job, crew_for, patched_by_gevent
+from tests.patched import run_patched
+
+PATCHED = patched_by_gevent()
+KINDS = ["greenlets", "threads", "inline"] if PATCHED else ["threads", "inline"]
+CONCURRENT = [kind for kind in KINDS if kind != "inline"]
+WAIT = 20.0  # seconds; reached only by a test that fails
+
+DONE = Answer(b"done")
+LATE = Answer(b"late")
+STOPPED = Answer(b"stopped")
+
+
+class Clock:
+    """Seconds that pass only when somebody says so."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Script(Crew):
+    """A crew whose one job gives what stands in a script; waiting for nothing takes all the time there is."""
+
+    kind = "script"
+
+    def __init__(self, *items: Any) -> None:
+        super().__init__(1)
+        self.clock = Clock()
+        self.items = list(items)
+        self.log: list[Any] = []
+
+    def start(self, callback: Callable[[Job], Any]) -> Any:
+        return self
+
+    def take(self, timeout: float) -> Any:
+        self.log.append(timeout)
+        item = self.items.pop(0) if self.items else NOTHING
+        if isinstance(item, BaseException):
+            raise item
+        if item is NOTHING:
+            self.clock.now += timeout
+        return item
+
+    def put(self, item: Any) -> None:
+        self.items.append(item)
+
+    def event(self) -> Any:
+        return threading.Event()
+
+    def kill(self) -> None:
+        self.log.append("kill")
+
+    def abandon(self) -> None:
+        self.log.append("abandon")
+
+
+def scripted(*items: Any, streaming: bool = True, **options: Any) -> tuple[Exchange, Script]:
+    crew = Script(*items)
+    exchange = Exchange(crew, Options.build(options), crew.clock, streaming=streaming, late=lambda: LATE)
+    exchange.start(lambda exchange: DONE)
+    return exchange, crew
+
+
+@pytest.fixture(params=KINDS)
+def crew(request: pytest.FixtureRequest) -> Crew:
+    return crew_for(request.param, 100)
+
+
+@pytest.fixture(params=CONCURRENT)
+def concurrent(request: pytest.FixtureRequest) -> Crew:
+    return crew_for(request.param, 100)
+
+
+def started(crew: Crew, callback: Callable[[Exchange], Answer], *, streaming: bool = True, **options: Any) -> Exchange:
+    from time import monotonic
+
+    exchange = Exchange(crew, Options.build(options), monotonic, streaming=streaming, late=lambda: LATE)
+    exchange.start(callback)
+    return exchange
+
+
+def emitting(exchange: Exchange, messages: Iterable[bytes]) -> Answer:
+    """A callback that ends as endpoints let it end."""
+    try:
+        for message in messages:
+            exchange.emit(message)
+    except Cancelled:
+        return STOPPED
+    return DONE
+
+
+MANY = [b"%d" % number for number in range(500)]
+
+# --- JSON or a stream -----------------------------------------------------------------------------
+
+
+def test_an_answer_that_nothing_came_before_is_given_at_once(crew: Crew) -> None:
+    """S26-HTTP-06: JSON."""
+    assert started(crew, lambda exchange: DONE).first() is DONE
+
+
+def test_messages_make_it_a_stream_with_the_answer_last(crew: Crew) -> None:
+    """S26-HTTP-06, S26-HTTP-09, T25-HTTP-07."""
+    exchange = started(crew, partial(emitting, messages=MANY))
+    assert exchange.first() is None
+    assert list(exchange.messages()) == [*MANY, b"done"]
+
+
+def test_a_client_that_takes_no_stream_gets_the_answer_alone(crew: Crew) -> None:
+    exchange = started(crew, partial(emitting, messages=MANY), streaming=False, event_log=1)
+    assert exchange.first() is DONE
+
+
+def test_the_status_of_an_answer_is_kept(crew: Crew) -> None:
+    """S26-HTTP-17."""
+    answer = started(crew, lambda exchange: Answer(b"no", 404)).first()
+    assert answer == Answer(b"no", 404)
+
+
+def test_each_message_goes_out_while_the_callback_runs(crew: Crew) -> None:
+    gates = [threading.Event() for _ in range(3)]
+
+    def callback(exchange: Exchange) -> Answer:
+        for number, gate in enumerate(gates):
+            exchange.emit(b"%d" % number)
+            gate.wait(WAIT)  # opened by who has read the message
+        return DONE
+
+    exchange = started(crew, callback)
+    assert exchange.first() is None
+    messages = exchange.messages()
+    for number, gate in enumerate(gates):
+        assert next(messages) == b"%d" % number
+        gate.set()
+    assert list(messages) == [b"done"]
+
+
+def test_a_silent_call_becomes_a_stream_after_a_while() -> None:
+    exchange, crew = scripted(NOTHING, NOTHING, b"news", DONE, stream_after=10, keepalive=15)
+    assert exchange.first() is None
+    assert list(exchange.messages()) == [None, None, b"news", b"done"]
+    assert crew.log == [10, 15, 15, 15]
+
+
+def test_without_a_stream_the_whole_time_is_waited() -> None:
+    exchange, crew = scripted(DONE, streaming=False, request_timeout=60, stream_after=10)
+    assert exchange.first() is DONE
+    assert crew.log == [60]
+
+
+def test_a_stream_after_nothing_at_all() -> None:
+    exchange, crew = scripted(NOTHING, DONE, stream_after=0)
+    assert exchange.first() is None
+    assert list(exchange.messages()) == [None, b"done"]
+
+
+# --- times ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{"streaming": False}, {"stream_after": 60}, {"stream_after": 90}])
+def test_a_call_that_misses_its_deadline_gets_the_late_answer_and_is_cancelled(options: dict[str, Any]) -> None:
+    exchange, crew = scripted(request_timeout=60, **options)
+    assert exchange.first() is LATE
+    assert (exchange.cancelled, crew.log) == (True, [60, "kill"])
+
+
+def test_a_stream_has_the_deadline_too_with_keep_alives_before() -> None:
+    exchange, crew = scripted(request_timeout=60, stream_after=10, keepalive=15)
+    assert exchange.first() is None
+    assert list(exchange.messages()) == [None, None, None, None, b"late"]
+    assert crew.log == [10, 15, 15, 15, 5, "kill"]
+    assert crew.clock.now == 1060
+
+
+def test_each_message_puts_the_deadline_off() -> None:
+    """T25-LIFE-06."""
+    exchange, crew = scripted(b"1", NOTHING, NOTHING, b"2", NOTHING, request_timeout=60, keepalive=25)
+    assert exchange.first() is None
+    assert list(exchange.messages()) == [b"1", None, None, b"2", None, None, b"late"]
+    assert crew.log == [10, 25, 25, 10, 25, 25, 10, "kill"]
+
+
+def test_no_stream_lives_longer_than_its_lifetime() -> None:
+    """T25-LIFE-06: a maximum, whatever the progress."""
+    exchange, crew = scripted(b"0", *([NOTHING, b"more"] * 100), stream_lifetime=100, keepalive=15)
+    assert exchange.first() is None
+    messages = list(exchange.messages())
+    assert messages == [b"0", *[None, b"more"] * 6, b"late"]
+    assert crew.log[-2:] == [10, "kill"]
+
+
+def test_a_reader_that_comes_back_too_late_finds_the_stream_over() -> None:
+    exchange, crew = scripted(b"1", b"2", request_timeout=60)
+    assert exchange.first() is None
+    messages = exchange.messages()
+    assert next(messages) == b"1"
+    crew.clock.now += 61  # the client took its time to read that
+    assert list(messages) == [b"late"]
+
+
+def test_real_time_passes_too(concurrent: Crew) -> None:
+    gate = threading.Event()
+
+    def callback(exchange: Exchange) -> Answer:
+        gate.wait(WAIT)
+        return DONE
+
+    exchange = started(concurrent, callback, stream_after=0.01, keepalive=0.01)
+    assert exchange.first() is None
+    messages = exchange.messages()
+    assert list(islice(messages, 3)) == [None, None, None]
+    gate.set()
+    assert [message for message in messages if message] == [b"done"]
+
+
+# --- the rate of progress -------------------------------------------------------------------------
+
+
+def test_progress_comes_in_one_burst_and_then_at_its_rate() -> None:
+    """S26-PROG-04."""
+    exchange, crew = scripted(progress_rate=50)
+    assert sum(exchange.allow_progress() for _ in range(200)) == 50
+    crew.clock.now += 0.1
+    assert sum(exchange.allow_progress() for _ in range(200)) == 5
+    crew.clock.now += 3600
+    assert sum(exchange.allow_progress() for _ in range(200)) == 50
+
+
+def test_a_rate_below_one_lets_the_first_through() -> None:
+    """S26-PROG-04."""
+    exchange, crew = scripted(progress_rate=0.1)
+    allowed = []
+    for _ in range(21):
+        allowed.append(exchange.allow_progress())
+        crew.clock.now += 1
+    assert [second for second, passed in enumerate(allowed) if passed] == [0, 10, 20]
+
+
+@given(st.floats(0.1, 100), st.lists(st.floats(0, 2), max_size=100))
+def test_no_schedule_gets_past_the_rate(rate: float, pauses: list[float]) -> None:
+    """S26-PROG-04."""
+    exchange, crew = scripted(progress_rate=rate)
+    allowed = exchange.allow_progress()
+    for pause in pauses:
+        crew.clock.now += pause
+        allowed += exchange.allow_progress()
+    assert allowed <= max(rate, 1) + sum(pauses) * rate + 1e-6
+
+
+# --- slow readers ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "messages", "fit"),
+    [
+        ({"event_log": 1}, [b"m"] * 4, 1),
+        ({"event_log": 3}, [b"m"] * 9, 3),
+        ({"event_log_bytes": 1024}, [b"m" * 500] * 5, 2),
+        ({"event_log_bytes": 1024}, [b"m" * 5000] * 3, 0),
+    ],
+)
+def test_a_callback_waits_for_a_slow_reader(
+    concurrent: Crew, options: dict[str, Any], messages: list[bytes], fit: int
+) -> None:
+    """It gets ``fit`` messages ahead, and one more that it waits by."""
+    passed = threading.Semaphore(0)
+
+    def callback(exchange: Exchange) -> Answer:
+        for message in messages:
+            exchange.emit(message)
+            passed.release()
+        return DONE
+
+    exchange = started(concurrent, callback, **options)
+    for _ in range(fit):
+        assert passed.acquire(timeout=WAIT)
+    assert not passed.acquire(timeout=0.05)
+    assert exchange.first() is None
+    stream = exchange.messages()
+    for number, message in enumerate(messages, 1):
+        assert next(stream) == message
+        if number + fit <= len(messages):
+            assert passed.acquire(timeout=WAIT)
+        assert not passed.acquire(timeout=0)
+    assert list(stream) == [b"done"]
+
+
+def test_nothing_is_lost_or_turned_round_by_waiting(concurrent: Crew) -> None:
+    exchange = started(concurrent, partial(emitting, messages=MANY), event_log=1)
+    assert exchange.first() is None
+    assert list(exchange.messages()) == [*MANY, b"done"]
+
+
+def test_threads_of_the_callback_emit_together(concurrent: Crew) -> None:
+    def callback(exchange: Exchange) -> Answer:
+        threads = [threading.Thread(target=emitting, args=(exchange, MANY)) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(WAIT)
+        return DONE
+
+    exchange = started(concurrent, callback, event_log=5)
+    assert exchange.first() is None
+    *messages, last = exchange.messages()
+    assert (sorted(messages, key=str), last) == (sorted(MANY * 8, key=str), b"done")
+
+
+def test_threads_of_an_inline_callback_do_not_wait_for_a_reader_that_waits_for_them() -> None:
+    def callback(exchange: Exchange) -> Answer:
+        thread = threading.Thread(target=emitting, args=(exchange, MANY))
+        thread.start()
+        thread.join(WAIT)
+        return DONE
+
+    exchange = started(crew_for("inline", 1), callback, event_log=1)
+    assert exchange.first() is None
+    assert list(exchange.messages()) == [*MANY, b"done"]
+
+
+def test_a_client_that_reads_nothing_does_not_hold_the_callback_for_ever(concurrent: Crew) -> None:
+    """The server is stuck in sending, so nobody but the callback itself can keep the deadline."""
+    ended = threading.Event()
+
+    def callback(exchange: Exchange) -> Answer:
+        answer = emitting(exchange, MANY)
+        ended.set()
+        return answer
+
+    exchange = started(concurrent, callback, event_log=2, request_timeout=0.05)
+    assert ended.wait(WAIT)
+    assert exchange.cancelled
+    assert exchange.first() is None
+    assert list(exchange.messages())[-1] == b"late"
+    assert concurrent.running == 0
+
+
+# --- readers that go ------------------------------------------------------------------------------
+
+
+def begun(crew: Crew, **options: Any) -> tuple[Exchange, Any, threading.Event, list[str]]:
+    """A stream of which the client has the first message while the callback works on the second."""
+    go_on, steps = threading.Event(), list[str]()
+
+    def callback(exchange: Exchange) -> Answer:
+        try:
+            exchange.emit(b"first")
+            go_on.wait(WAIT)
+            exchange.emit(b"second")
+            steps.append("came through")
+        except Cancelled:
+            steps.append("cancelled")
+            raise
+        finally:
+            ended.set()
+        return DONE
+
+    ended = threading.Event()
+    exchange = started(crew, callback, **options)
+    assert exchange.first() is None
+    messages = exchange.messages()
+    assert next(messages) == b"first"
+    return exchange, (messages, go_on), ended, steps
+
+
+def test_a_cancelled_callback_ends_at_its_next_message_or_before(crew: Crew) -> None:
+    """S26-HTTP-13, S26-CAN-02."""
+    exchange, (_, go_on), ended, steps = begun(crew)
+    exchange.leave(cancel=True)
+    if crew.kind == "threads":
+        go_on.set()  # greenlets and inline jobs are not waited for
+    assert ended.wait(WAIT)
+    assert (steps, exchange.cancelled) == (["cancelled"], True)
+
+
+def test_without_cancel_the_callback_comes_to_its_end(crew: Crew) -> None:
+    """T25-HTTP-10: a disconnect is no cancel."""
+    exchange, (_, go_on), ended, steps = begun(crew)
+    go_on.set()
+    exchange.leave(cancel=False)
+    assert ended.wait(WAIT)
+    assert (steps, exchange.cancelled) == (["came through"], False)
+
+
+def test_a_stream_that_is_dropped_is_cancelled(crew: Crew) -> None:
+    """A server that forgets ``close`` leaves no callback behind."""
+    _, stream, ended, steps = begun(crew)
+    _, go_on = stream
+    if crew.kind == "threads":
+        go_on.set()
+        stream[0].close()
+    del stream
+    assert ended.wait(WAIT)
+    assert steps[-1:] in (["cancelled"], ["came through"])
+
+
+def test_closing_the_stream_changes_nothing_about_how_it_was_left(crew: Crew) -> None:
+    """T25-HTTP-10."""
+    exchange, (messages, go_on), ended, steps = begun(crew)
+    go_on.set()
+    exchange.leave(cancel=False)
+    messages.close()
+    assert ended.wait(WAIT)
+    assert (steps, exchange.cancelled) == (["came through"], False)
+
+
+def test_a_callback_that_waits_for_room_hears_of_its_end(concurrent: Crew) -> None:
+    """S26-HTTP-13."""
+    for cancel, outcome in ((True, b"stopped"), (False, b"done")):
+        answers: list[Answer] = []
+        ended = threading.Event()
+
+        def callback(exchange: Exchange, answers: list[Answer] = answers, ended: threading.Event = ended) -> Answer:
+            answers.append(emitting(exchange, MANY))
+            ended.set()
+            return DONE
+
+        exchange = started(concurrent, callback, event_log=2)
+        assert exchange.first() is None
+        exchange.leave(cancel=cancel)
+        assert ended.wait(WAIT)
+        assert [answer.body for answer in answers] == [outcome]
+
+
+def test_a_job_is_killed_once_and_abandoned_before_that_only() -> None:
+    exchange, crew = scripted()
+    exchange.leave(cancel=False)
+    assert not exchange.cancelled
+    for cancel in (True, True, False):
+        exchange.leave(cancel=cancel)
+    assert (crew.log, exchange.cancelled) == (["abandon", "kill"], True)
+
+
+def test_messages_to_nobody_are_dropped_or_end_the_callback() -> None:
+    exchange, crew = scripted()
+    exchange.leave(cancel=False)
+    exchange.emit(b"nobody reads this")
+    exchange.leave(cancel=True)
+    with pytest.raises(Cancelled):
+        exchange.emit(b"nor this")
+    assert crew.items == []
+
+
+def test_messages_after_the_answer_are_dropped(crew: Crew) -> None:
+    """S26-PROG-04: progress stops at completion, even if a thread of the callback goes on."""
+    kept: list[Exchange] = []
+
+    def callback(exchange: Exchange) -> Answer:
+        kept.append(exchange)
+        return emitting(exchange, [b"in time"])
+
+    exchange = started(crew, callback, event_log=1)
+    assert exchange.first() is None
+    messages = exchange.messages()
+    assert next(messages) == b"in time"
+    assert next(messages) == b"done"
+    assert emitting(kept[0], MANY) is DONE  # it neither waits nor raises
+    assert list(messages) == []
+
+
+def test_a_stream_read_to_its_end_cancels_nothing() -> None:
+    exchange, crew = scripted(b"1", DONE)
+    assert exchange.first() is None
+    assert list(exchange.messages()) == [b"1", b"done"]
+    assert (exchange.cancelled, crew.log) == (False, [10, 15])
+
+
+# --- what goes wrong ------------------------------------------------------------------------------
+
+
+class Interrupted(BaseException):
+    """Thrown at the request from outside: a worker's time-out, a signal, a greenlet's kill."""
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+def test_a_request_interrupted_while_it_waits_cancels_its_call(streaming: bool) -> None:
+    exchange, crew = scripted(Interrupted(), streaming=streaming)
+    with pytest.raises(Interrupted):
+        exchange.first()
+    assert (exchange.cancelled, crew.log[1:]) == (True, ["kill"])
+
+
+def test_a_stream_interrupted_while_it_waits_cancels_its_call() -> None:
+    exchange, crew = scripted(b"1", Interrupted())
+    assert exchange.first() is None
+    messages = exchange.messages()
+    assert next(messages) == b"1"
+    with pytest.raises(Interrupted):
+        next(messages)
+    assert (exchange.cancelled, crew.log[2:]) == (True, ["kill"])
+
+
+def test_a_request_interrupted_at_its_start_cancels_its_call() -> None:
+    class Interrupting(Script):
+        def start(self, callback: Callable[[Job], Any]) -> Any:
+            callback(self)
+            raise Interrupted
+
+    crew = Interrupting()
+    exchange = Exchange(crew, Options.build({}), crew.clock, streaming=True, late=lambda: LATE)
+    with pytest.raises(Interrupted):
+        exchange.start(lambda exchange: DONE)
+    assert (exchange.cancelled, crew.log) == (True, ["kill"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_overload_is_told_before_anything_starts(kind: str) -> None:
+    gate, crew = threading.Event(), crew_for(kind, 1)
+
+    def callback(exchange: Exchange) -> Answer:
+        exchange.emit(b"1")
+        gate.wait(WAIT)
+        return DONE
+
+    running = started(crew, callback)
+    with pytest.raises(Overloaded):
+        started(crew, callback)
+    gate.set()
+    assert running.first() is None
+    assert list(running.messages()) == [b"1", b"done"]
+    assert started(crew, lambda exchange: DONE).first() is DONE
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+def test_what_a_callback_should_not_raise_reaches_the_server(crew: Crew, error: type[BaseException]) -> None:
+    def callback(exchange: Exchange) -> Answer:
+        exchange.emit(b"1")
+        raise error
+
+    exchange = started(crew, callback)
+    assert exchange.first() is None
+    messages = exchange.messages()
+    assert next(messages) == b"1"
+    with pytest.raises(error):
+        next(messages)
+    assert crew.running == 0
+
+
+@pytest.mark.parametrize("messages", [[], [b"1", b"2"]])
+def test_nothing_of_a_call_outlives_it(crew: Crew, messages: list[bytes]) -> None:
+    class Held:
+        pass
+
+    gone = threading.Event()
+
+    def serve() -> weakref.ref[Held]:
+        held = Held()
+        exchange = started(crew, lambda exchange: (held, emitting(exchange, messages))[1])
+        assert exchange.first() is DONE or list(exchange.messages()) == [*messages, b"done"]
+        return weakref.ref(held, lambda _: gone.set())
+
+    gc.disable()
+    try:
+        reference = serve()
+        assert gone.wait(WAIT)
+        assert reference() is None
+    finally:
+        gc.enable()
+
+
+if not PATCHED:
+
+    @pytest.mark.timeout(120)
+    def test_the_same_under_gevent() -> None:
+        run_patched("tests/test_exchange.py")
