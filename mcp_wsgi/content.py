@@ -12,7 +12,6 @@ Rules of this file:
 from __future__ import annotations
 
 import os
-import re
 from base64 import urlsafe_b64encode
 from binascii import b2a_base64
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +23,16 @@ import msgspec
 from msgspec import UNSET, Raw
 from msgspec.structs import force_setattr, replace
 
-from mcp_wsgi.jsonrpc import dumps
+from mcp_wsgi.checks import (
+    ContentError,
+    check_annotations,
+    check_meta,
+    check_mime_type,
+    check_uri_text,
+    kind_of,
+    text_of,
+)
+from mcp_wsgi.sniffing import SUFFIXES, sniffed
 
 if TYPE_CHECKING:
     from mcp_wsgi.revisions import Revision
@@ -58,183 +66,12 @@ ToJson: TypeAlias = Callable[[Any], Any]
 _OCTETS = "application/octet-stream"
 
 
-class ContentError(Exception):
-    """A handler built or returned something that is no content; the text says what is allowed."""
-
-
 class _HasWire(Protocol):
     def wire(self, revision: Revision) -> dict[str, Any]: ...
 
 
-# --- checks of parts ------------------------------------------------------------------------------
-
-_LABEL = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
-_META_KEY = re.compile(rf"(?:((?:{_LABEL}\.)*{_LABEL})/)?([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)")
-_RESERVED_LABELS = frozenset({"modelcontextprotocol", "mcp"})
-# Source: W3C Trace Context, "traceparent Header Field Values".
-_TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
-_ISO_8601 = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?")
-# A scheme and the characters of RFC 3986; which of them may stand where is ``uris.check_uri``'s.
-_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]*")
-_MIME_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+(?:[ \t]*;.*)?")
-
-# Field -> what its value must satisfy, and how that is said.
-_ANNOTATIONS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "audience": (
-        lambda value: isinstance(value, (list, tuple)) and all(role in ("user", "assistant") for role in value),
-        "a list of 'user' and 'assistant'",
-    ),
-    "priority": (
-        lambda value: isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1,
-        "a number from 0 to 1",
-    ),
-    "lastModified": (
-        lambda value: isinstance(value, str) and _ISO_8601.fullmatch(value) is not None,
-        "an ISO 8601 date or time, such as '2025-01-12T15:00:58Z'",
-    ),
-}
-
-
-def check_annotations(
-    annotations: Mapping[str, Any], *, owner: str = "content", error: type[Exception] = ContentError
-) -> None:
-    """Refuse annotations that no revision knows.
-
-    Args:
-        annotations: ``audience``, ``priority`` and ``lastModified``, as on the wire.
-        owner: Who has them, for the error's text.
-        error: What to raise.
-
-    Raises:
-        ContentError: Or ``error``: an unknown field or a wrong value.
-
-    Source: server/resources, "Annotations".
-    """
-    if not isinstance(annotations, Mapping):
-        raise error(f"annotations of {owner}: take a dict, not {_kind(annotations)}")
-    for name, value in annotations.items():
-        if name not in _ANNOTATIONS:
-            raise error(f"annotations of {owner}: unknown field {name!r}; there are {', '.join(_ANNOTATIONS)}")
-        fits, wanted = _ANNOTATIONS[name]
-        if not fits(value):
-            raise error(f"annotations of {owner}: {name!r} takes {wanted}")
-
-
-def check_meta(meta: Mapping[str, Any], *, owner: str = "content", error: type[Exception] = ContentError) -> None:
-    """Refuse a ``_meta`` object that has no right to its keys, or is no JSON.
-
-    Prefixes that any revision reserves for MCP are refused in all, since one value serves them all.
-
-    Args:
-        meta: The ``_meta`` object.
-        owner: Who has it, for the error's text.
-        error: What to raise.
-
-    Raises:
-        ContentError: Or ``error``: a malformed or reserved key, or a value that is no JSON.
-
-    Source: basic/index, "_meta"; 2025-06-18 basic/index, "_meta".
-    """
-    if not isinstance(meta, Mapping):
-        raise error(f"meta of {owner}: takes a dict, not {_kind(meta)}")
-    for key, value in meta.items():
-        problem = _meta_key_problem(key) or _trace_problem(key, value)
-        if problem:
-            raise error(f"meta of {owner}: key {key!r} {problem}")
-    try:
-        dumps(dict(meta))
-    except (TypeError, ValueError, RecursionError):
-        raise error(f"meta of {owner}: takes JSON: text, finite numbers, booleans, None, lists, dicts") from None
-
-
-def _meta_key_problem(key: Any) -> str | None:
-    match = _META_KEY.fullmatch(key) if isinstance(key, str) else None
-    if match is None:
-        return "is malformed; write 'com.example/name' or 'name', of letters, digits and inner '-', '_', '.'"
-    labels = match[1].split(".") if match[1] else []
-    # The session era reserves such a label anywhere but at the end, the modern era in second place.
-    if not _RESERVED_LABELS.isdisjoint([*labels[:-1], *labels[1:2]]):
-        return "has a prefix reserved for MCP; use a domain of your own"
-    return None
-
-
-def _trace_problem(key: str, value: Any) -> str | None:
-    if key == "traceparent" and not (isinstance(value, str) and _TRACEPARENT.fullmatch(value)):
-        return "takes a W3C Trace Context value"
-    if key in ("tracestate", "baggage") and not isinstance(value, str):
-        return "takes text in its W3C format"
-    return None
-
-
-def _text(value: Any, owner: str) -> str:
-    if not isinstance(value, str):
-        raise ContentError(f"{owner} takes text, not {_kind(value)}")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise ContentError(f"{owner}: the text holds a lone surrogate, which UTF-8 cannot write") from None
-    # A plain str: the value of a str Enum, not its name.
-    return str.__str__(value)
-
-
-def _check_uri(value: Any, owner: str) -> None:
-    if not isinstance(value, str) or not _URI.fullmatch(value):
-        raise ContentError(f"{owner}: 'uri' takes a URI with a scheme (RFC 3986), other characters percent-encoded")
-
-
-def _check_mime_type(value: Any, owner: str) -> None:
-    if value is not None and not (isinstance(value, str) and _MIME_TYPE.fullmatch(value)):
-        raise ContentError(f"{owner}: 'mime_type' takes text such as 'image/png'")
-
-
-def _kind(value: Any) -> str:
-    return f"a value of type {type(value).__qualname__}"
-
-
 def _base64(data: bytes) -> str:
     return b2a_base64(data, newline=False).decode("ascii")
-
-
-# --- kinds of bytes -------------------------------------------------------------------------------
-
-# How the usual formats begin.
-_MAGIC: tuple[tuple[re.Pattern[bytes], str], ...] = (
-    (re.compile(rb"\x89PNG\r\n\x1a\n"), "image/png"),
-    (re.compile(rb"\xff\xd8\xff"), "image/jpeg"),
-    (re.compile(rb"GIF8[79]a"), "image/gif"),
-    (re.compile(rb"RIFF.{4}WEBP", re.DOTALL), "image/webp"),
-    (re.compile(rb"RIFF.{4}WAVE", re.DOTALL), "audio/wav"),
-    (re.compile(rb"OggS"), "audio/ogg"),
-    (re.compile(rb"fLaC"), "audio/flac"),
-    # With an ID3 tag, or straight with a frame of MPEG 1, 2 or 2.5, layer III.
-    (re.compile(rb"ID3|\xff[\xfa\xfb\xf2\xf3\xe2\xe3]"), "audio/mpeg"),
-    (re.compile(rb"%PDF-"), "application/pdf"),
-)
-# A table of our own: the standard library's depends on the machine's files.
-_SUFFIXES: Mapping[str, str] = {
-    ".png": "image/png",
-    ".jpg": "image/jpeg",
-    ".jpeg": "image/jpeg",
-    ".gif": "image/gif",
-    ".webp": "image/webp",
-    ".svg": "image/svg+xml",
-    ".avif": "image/avif",
-    ".bmp": "image/bmp",
-    ".tif": "image/tiff",
-    ".tiff": "image/tiff",
-    ".wav": "audio/wav",
-    ".mp3": "audio/mpeg",
-    ".ogg": "audio/ogg",
-    ".oga": "audio/ogg",
-    ".opus": "audio/ogg",
-    ".flac": "audio/flac",
-    ".m4a": "audio/mp4",
-    ".aac": "audio/aac",
-}
-
-
-def _sniff(data: bytes) -> str | None:
-    return next((mime_type for magic, mime_type in _MAGIC if magic.match(data)), None)
 
 
 # --- content blocks -------------------------------------------------------------------------------
@@ -280,7 +117,7 @@ class Text(_Block, frozen=True):
 
     def __post_init__(self) -> None:
         if type(self.text) is not str or not self.text.isascii():
-            force_setattr(self, "text", _text(self.text, "Text"))
+            force_setattr(self, "text", text_of(self.text, "Text"))
         super().__post_init__()
 
     def wire(self, revision: Revision) -> dict[str, Any]:
@@ -310,12 +147,12 @@ class _Media(_MediaOptions, frozen=True):
         path = Path(self.path) if self.path is not None else None
         data = path.read_bytes() if path is not None else self.data
         if not isinstance(data, (bytes, bytearray, memoryview)):
-            raise ContentError(f"{owner} takes raw bytes, not {_kind(data)}; Base64 is added on the wire")
+            raise ContentError(f"{owner} takes raw bytes, not {kind_of(data)}; Base64 is added on the wire")
         data = bytes(data)
-        mime_type = self.mime_type or _sniff(data) or (_SUFFIXES.get(path.suffix.lower()) if path else None)
+        mime_type = self.mime_type or sniffed(data) or (SUFFIXES.get(path.suffix.lower()) if path else None)
         if mime_type is None:
             raise ContentError(f"{owner}: the format is not recognised; give mime_type, such as '{self.kind}/...'")
-        _check_mime_type(mime_type, owner)
+        check_mime_type(mime_type, owner)
         if not mime_type.startswith(f"{self.kind}/"):
             raise ContentError(f"{owner} cannot hold {mime_type}; return bytes or an EmbeddedResource instead")
         for name, value in (("data", data), ("mime_type", mime_type), ("path", None)):
@@ -399,12 +236,12 @@ class ResourceLink(_Block, frozen=True):
     icons: Sequence[_HasWire] = ()
 
     def __post_init__(self) -> None:
-        _check_uri(self.uri, "ResourceLink")
+        check_uri_text(self.uri, "ResourceLink")
         for name in ("name", "title", "description"):
             value = getattr(self, name)
             if value is not None or name == "name":
-                force_setattr(self, name, _text(value, f"ResourceLink: {name!r}"))
-        _check_mime_type(self.mime_type, "ResourceLink")
+                force_setattr(self, name, text_of(value, f"ResourceLink: {name!r}"))
+        check_mime_type(self.mime_type, "ResourceLink")
         if self.size is not None and (type(self.size) is not int or self.size < 0):
             raise ContentError("ResourceLink: 'size' takes a number of bytes")
         super().__post_init__()
@@ -457,16 +294,16 @@ class ResourceContents(_Value, frozen=True):
     meta: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        _check_uri(self.uri, "ResourceContents")
+        check_uri_text(self.uri, "ResourceContents")
         if (self.text is None) == (self.blob is None):
             raise ContentError("ResourceContents takes either text or blob")
         if self.text is not None:
-            force_setattr(self, "text", _text(self.text, "ResourceContents: 'text'"))
+            force_setattr(self, "text", text_of(self.text, "ResourceContents: 'text'"))
         elif isinstance(self.blob, (bytes, bytearray, memoryview)):
             force_setattr(self, "blob", bytes(self.blob))
         else:
-            raise ContentError(f"ResourceContents: 'blob' takes raw bytes, not {_kind(self.blob)}")
-        _check_mime_type(self.mime_type, "ResourceContents")
+            raise ContentError(f"ResourceContents: 'blob' takes raw bytes, not {kind_of(self.blob)}")
+        check_mime_type(self.mime_type, "ResourceContents")
         if self.meta is not None:
             check_meta(self.meta, owner="ResourceContents")
 
@@ -496,7 +333,7 @@ class EmbeddedResource(_Block, frozen=True):
 
     def __post_init__(self) -> None:
         if not isinstance(self.resource, ResourceContents):
-            raise ContentError(f"EmbeddedResource takes ResourceContents, not {_kind(self.resource)}")
+            raise ContentError(f"EmbeddedResource takes ResourceContents, not {kind_of(self.resource)}")
         super().__post_init__()
 
     def wire(self, revision: Revision) -> dict[str, Any]:
@@ -539,7 +376,9 @@ def blocks(value: Any) -> tuple[Block, ...] | None:
         return tuple(_block(item) for item in value)
     if any(isinstance(item, _Value) for item in value):
         index, other = next((i, item) for i, item in enumerate(value) if not isinstance(item, _ONE_BLOCK))
-        raise ContentError(f"a list of content holds {_kind(other)} at index {index}; it may hold text, bytes, blocks")
+        raise ContentError(
+            f"a list of content holds {kind_of(other)} at index {index}; it may hold text, bytes, blocks"
+        )
     return None
 
 
@@ -550,7 +389,7 @@ def _block(value: Any) -> Any:
 
 
 def _from_bytes(data: bytes) -> Block:
-    mime_type = _sniff(data) or _OCTETS
+    mime_type = sniffed(data) or _OCTETS
     if mime_type.startswith("image/"):
         return Image(data, mime_type=mime_type)
     if mime_type.startswith("audio/"):
@@ -600,7 +439,7 @@ class ToolResult(_Value, frozen=True):
         if content != ():
             found = () if content == [] else blocks(content)
             if found is None:
-                raise ContentError(f"content of ToolResult takes {_ALLOWED}, not {_kind(content)}; see 'structured'")
+                raise ContentError(f"content of ToolResult takes {_ALLOWED}, not {kind_of(content)}; see 'structured'")
             force_setattr(self, "content", found)
         if self.meta is not None:
             check_meta(self.meta, owner="ToolResult")
@@ -662,7 +501,7 @@ def _encode(value: Any) -> Raw:
 
 def _refuse_value(value: Any, allowed: str) -> None:
     if isinstance(value, _Value):
-        raise ContentError(f"returned {_kind(value)}; {allowed}")
+        raise ContentError(f"returned {kind_of(value)}; {allowed}")
 
 
 def tool_result_wire(result: ToolResult, revision: Revision) -> dict[str, Any]:
@@ -732,7 +571,7 @@ class Message(_Value, frozen=True):
         if self.role not in ("user", "assistant"):
             raise ContentError("Message: 'role' takes 'user' or 'assistant'")
         if not isinstance(self.content, _ONE_BLOCK):
-            raise ContentError(f"a message takes text, bytes or one content block, not {_kind(self.content)}")
+            raise ContentError(f"a message takes text, bytes or one content block, not {kind_of(self.content)}")
         force_setattr(self, "content", _block(self.content))
 
     def wire(self, revision: Revision) -> dict[str, Any]:
@@ -776,7 +615,7 @@ class PromptResult(_Value, frozen=True):
         messages = tuple(item if isinstance(item, Message) else Message("user", item) for item in items)
         force_setattr(self, "messages", messages)
         if self.description is not None:
-            force_setattr(self, "description", _text(self.description, "PromptResult: 'description'"))
+            force_setattr(self, "description", text_of(self.description, "PromptResult: 'description'"))
         if self.meta is not None:
             check_meta(self.meta, owner="PromptResult")
 
@@ -838,7 +677,7 @@ def resource_contents(
         return (ResourceContents(uri, text=value, mime_type=mime_type or "text/plain"),)
     if isinstance(value, _BYTES):
         data = bytes(value)
-        return (ResourceContents(uri, blob=data, mime_type=mime_type or _sniff(data) or _OCTETS),)
+        return (ResourceContents(uri, blob=data, mime_type=mime_type or sniffed(data) or _OCTETS),)
     items = value if type(value) in (list, tuple) else (value,)
     if items and all(isinstance(item, ResourceContents) for item in items):
         return tuple(items)

@@ -36,6 +36,8 @@ MAX_FAULTS = 100
 MAX_PROBLEMS = 20
 # Characters of the client's own data that are quoted in a message, and of a name in a path.
 _QUOTED = 100
+# Characters of what a class of the application says of a value, which may well quote it.
+_OWN_WORDS = 300
 # Names or alternatives that are listed in a message.
 _LISTED = 20
 
@@ -166,7 +168,7 @@ def problems(faults: Sequence[Fault], noun: str = "argument") -> tuple[list[Prob
 def _problem(fault: Fault, noun: str) -> Problem:
     noun = "property" if fault.steps else noun
     words = _WORDS.get(fault.keyword)
-    message = words(fault, noun) if words is not None else str(fault.limit)
+    message = words(fault, noun) if words is not None else shorten(str(fault.limit), _OWN_WORDS)
     return Problem(render_path(fault.steps), message)
 
 
@@ -240,9 +242,9 @@ _TYPE_NAMES: Mapping[type, str] = {
 }
 
 
-def shorten(text: str) -> str:
+def shorten(text: str, limit: int = _QUOTED) -> str:
     """Cut a text to a sensible length."""
-    return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}..."
+    return text if len(text) <= limit else f"{text[:limit]}..."
 
 
 def render_path(steps: Steps) -> str:

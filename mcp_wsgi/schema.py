@@ -12,7 +12,7 @@ import logging
 import re
 import types
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, NoReturn, Union, get_args, get_origin
 
 import msgspec
 
@@ -396,7 +396,7 @@ def _may_be_block(annotation: Any) -> bool:
 
 _UNIONS = (Union, types.UnionType)
 _LISTS = (list, tuple, Sequence, Collection, Iterable)
-_NO_DATA = (inspect.Signature.empty, None, type(None), str, bytes, Any, object)
+_NO_DATA = (inspect.Signature.empty, None, type(None), NoReturn, str, bytes, Any, object)
 
 
 # --- names ----------------------------------------------------------------------------------------

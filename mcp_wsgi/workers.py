@@ -125,7 +125,7 @@ class _Failure:
         self.error = error
 
 
-def _last(callback: Callback, job: Job) -> Any:
+def _last(callback: Any, job: Job) -> Any:
     # Whatever ends a callback is for its taker to hear. Let out here it would end a pooled thread,
     # or, as a SystemExit in gevent's hub, the process.
     try:
@@ -386,11 +386,12 @@ class _ThreadJob:
 
     def __init__(self, callback: Callback) -> None:
         self._scope = copy_context()
-        self._callback = callback
+        self._callback: Callback | None = callback
         self._items: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def run(self) -> Any:
-        return self._scope.run(_last, self._callback, self)
+        callback, self._callback = self._callback, None  # which may well hold this job
+        return self._scope.run(_last, callback, self)
 
     def put(self, item: Any) -> None:
         self._items.put(item)

@@ -19,6 +19,8 @@ LAYERS = [
     "errors",
     "revisions",
     "jsonrpc",
+    "checks",
+    "sniffing",
     "content",
     "problems",
     "encoding",

@@ -114,6 +114,10 @@ def test_every_rule_has_its_words(keyword: str, limit: Any, value: Any, words: s
     assert say(keyword, limit, value) == words
 
 
+def test_what_a_class_says_is_cut() -> None:
+    assert say("value", "x" * 1000, 1) == "x" * 300 + "..."
+
+
 def test_below_the_top_an_argument_is_a_property() -> None:
     ((problem,), _) = problems([Fault(("order",), "unknown", ["id"], "idd")])
     assert str(problem) == "order: unknown property 'idd'; known: id"

@@ -10,7 +10,7 @@ import logging
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, NoReturn, TypedDict
 
 import jsonschema
 import pydantic
@@ -446,7 +446,7 @@ def output(annotation: Any) -> Output:
 @pytest.mark.parametrize(
     "annotation",
     [
-        *(inspect.Signature.empty, None, type(None), str, bytes, Any, object, str | None, str | bytes),
+        *(inspect.Signature.empty, None, type(None), NoReturn, str, bytes, Any, object, str | None, str | bytes),
         *(Text, Image, Audio, ResourceLink, EmbeddedResource, ToolResult, Image | None, Text | Image | str),
         *(list[Text], list[Text | Image], list[str | Image], tuple[Image, ...], Sequence[Text], Iterable[Image]),
         *(list, list[Any], tuple, list[bytes], Annotated[str, "Words."], Annotated[list[Image], "x"] | None),
