@@ -6,7 +6,7 @@ import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from contextlib import AbstractContextManager
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -333,9 +333,14 @@ def current_context() -> Context | None:
     return _current.get()
 
 
-def enter(ctx: Context) -> None:
-    """Make ``ctx`` current; a worker runs in a copy of its request's ``contextvars``, so nothing leaks."""
-    _current.set(ctx)
+def enter(ctx: Context) -> Token[Context | None]:
+    """Make ``ctx`` current until ``leave``."""
+    return _current.set(ctx)
+
+
+def leave(token: Token[Context | None]) -> None:
+    """Make current again what was before ``enter``."""
+    _current.reset(token)
 
 
 # Python's levels, each with the name that the protocol has for it.

@@ -41,22 +41,24 @@ class _Unfit(Exception):
         self.steps: Steps = ()
 
 
-def to_json(value: Any) -> Any:
+def to_json(value: Any, *, promised_bytes: bool = False) -> Any:
     """Turn a value into JSON builtins.
 
     Args:
         value: JSON builtins; dataclass, NamedTuple, attrs, msgspec or pydantic instances; enum
             members (their values), date, time, datetime, timedelta (ISO 8601), ``Decimal``, ``UUID``,
-            paths and IP addresses (text), bytes (base64), sets, and containers of all these.
+            paths and IP addresses (text), sets, and containers of all these. Bytes only where a type
+            says so, as a field of a dataclass does (base64): a client cannot tell them from text.
+        promised_bytes: Whether the schema that the value goes with says that there are bytes.
 
     Raises:
         OutputError: JSON cannot say it: NaN, infinity, a name that is no text, half a surrogate
-            pair, a value that contains itself, or another type.
+            pair, bytes that nobody announced, a value that contains itself, or another type.
 
     Source: RFC 8259; RFC 4648, section 4.
     """
     try:
-        return _clean(value)
+        return _clean(_convert(value) if promised_bytes else value)
     except _Unfit as error:
         path = render_path(error.steps)
         raise OutputError(f"{path}: {error.reason}" if path else error.reason) from None
@@ -66,6 +68,7 @@ def to_json(value: Any) -> Any:
 
 _SAFE = frozenset({bool, type(None)})
 _JUST_TEXT, _JUST_WHOLE = frozenset({str}), frozenset({int})
+_BYTES = frozenset({bytes, bytearray, memoryview})
 # Python writes and reads no integer of more digits, nor does msgspec.
 _HUGE = 10**4300
 
@@ -88,6 +91,8 @@ def _clean(value: Any) -> Any:
         if not isfinite(value):
             raise _Unfit(f"{value} is no JSON number; return None, or a finite number")
         return value
+    if kind in _BYTES:
+        raise _Unfit("bytes have no JSON form; annotate them to have them sent as base64, or return them alone")
     return _clean(_convert(value))
 
 

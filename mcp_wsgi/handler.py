@@ -134,7 +134,7 @@ class InitParams(msgspec.Struct, frozen=True):
     principal: Any = None
 
 
-class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+class Tool(msgspec.Struct, frozen=True, kw_only=True):
     """A tool as it is listed, and the compiled checks of what goes in and out.
 
     Build it once and keep it: the schemas are compiled here.

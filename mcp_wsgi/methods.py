@@ -21,7 +21,7 @@ from mcp_wsgi.content import (
     tool_result,
     tool_result_wire,
 )
-from mcp_wsgi.context import LEVELS, Call, Context, enter
+from mcp_wsgi.context import LEVELS, Call, Context, enter, leave
 from mcp_wsgi.errors import (
     ConfigurationError,
     InternalError,
@@ -173,7 +173,7 @@ class Dispatcher:
             MCPError: The call failed.
             Cancelled: It was cancelled.
         """
-        enter(ctx)
+        token = enter(ctx)
         try:
             if self._has_init and method.callback:
                 ctx.state = self.initial_state(call)
@@ -183,6 +183,8 @@ class Dispatcher:
             if is_for_client(error):
                 raise
             raise self.crash(call, error) from error
+        finally:
+            leave(token)
         return result
 
     def initial_state(self, call: Call) -> dict[str, Any]:

@@ -305,6 +305,7 @@ class Output:
     def __init__(self, schema: Schema, validator: Validator | None = None) -> None:
         self.schema = schema
         self.is_object = schema.get("type") == "object"
+        self._has_bytes = b'"contentEncoding"' in msgspec.json.encode(schema)
         self._quick = quick_type(schema)
         # Without a quick way the first call should not be the one to load the library.
         self._validator = Validator(schema) if validator is None and self._quick is None else validator
@@ -358,7 +359,7 @@ class Output:
 
         Source: server/tools, "Output Schema".
         """
-        data = to_json(value)
+        data = to_json(value, promised_bytes=self._has_bytes)
         if self._quick is not None:
             try:
                 msgspec.convert(data, self._quick)

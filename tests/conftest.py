@@ -23,6 +23,10 @@ settings.register_profile("thorough", max_examples=5000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev"))
 
 
+# Options of this run, such as coverage, are not for the runs that a test starts.
+os.environ.pop("PYTEST_ADDOPTS", None)
+
+
 @pytest.fixture(autouse=True)
 def _every_answer_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever an application answers in this process goes through ``Checked``; no test can forget it."""

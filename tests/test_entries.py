@@ -124,6 +124,14 @@ def test_a_tool_without_return_annotation_promises_nothing() -> None:
     assert tool_entry(tool).item.output is None
 
 
+def test_a_hand_written_schema_is_held_against_the_function() -> None:
+    schema = {"type": "object", "properties": {"a-b": {}}}
+    entry = tool_entry(lambda arguments: arguments, name="raw", input_schema=schema)
+    assert entry.call(entry.item.arguments.bind({"a-b": 1}), CTX) == {"a-b": 1}
+    with pytest.raises(RegistrationError, match=r"add .*the input schema has a-b"):
+        tool_entry(add, input_schema=schema)
+
+
 def test_a_hand_written_tool_runs_by_a_function() -> None:
     item = Tool(name="plus", input_schema={"type": "object", "properties": {"a": {}, "b": {}}, "required": ["a"]})
     entry = written_tool_entry(item, add)

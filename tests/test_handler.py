@@ -7,6 +7,7 @@ import pytest
 from mcp_wsgi.context import Context
 from mcp_wsgi.errors import RegistrationError, ResourceNotFound, UnknownPrompt, UnknownTool
 from mcp_wsgi.handler import (
+    Completion,
     CompletionArgument,
     Handler,
     Icon,
@@ -15,6 +16,7 @@ from mcp_wsgi.handler import (
     PromptArgument,
     PromptRef,
     Resource,
+    ResourceRef,
     ResourceTemplate,
     ServerInfo,
     Tool,
@@ -266,6 +268,29 @@ def test_nothing_that_is_not_set_is_written() -> None:
     assert Prompt(name="p").wire(MODERN) == {"name": "p"}
 
 
+@pytest.mark.parametrize(
+    ("value", "field"),
+    [
+        (ICON, "src"),
+        (ServerInfo("x"), "name"),
+        (InitParams(MODERN, {}, {}), "principal"),
+        (Tool(name="t"), "name"),
+        (Resource(uri="a:b", name="b"), "uri"),
+        (ResourceTemplate(uri_template="a:{b}", name="b"), "name"),
+        (Prompt(name="p"), "arguments"),
+        (PromptArgument("a"), "required"),
+        (PromptRef("p"), "name"),
+        (ResourceRef("a:b"), "uri"),
+        (CompletionArgument("a", "v"), "value"),
+        (Completion(()), "total"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_values_cannot_be_edited(value: Any, field: str) -> None:
+    with pytest.raises(AttributeError):
+        setattr(value, field, None)
+
+
 # --- what is refused where it is written ----------------------------------------------------------
 
 
@@ -282,7 +307,7 @@ def test_nothing_that_is_not_set_is_written() -> None:
         (lambda: Tool(name="t", meta={"mcp.dev/x": 1}), "tool t.*mcp.dev/x"),
         (lambda: Prompt(name=""), "prompt"),
         (lambda: Prompt(name="p", meta={"a b": 1}), "prompt p.*a b"),
-        (lambda: Resource(uri="no-scheme", name="x"), "no-scheme"),
+        (lambda: Resource(uri="no-scheme", name="x"), "resource no-scheme: .*scheme"),
         (lambda: Resource(uri="notes://a b", name="x"), "notes://a b"),
         (lambda: Resource(uri="a:b", name="x", size=-1), "a:b.*-1"),
         (lambda: Resource(uri="a:b", name="x", size=True), "a:b.*True"),

@@ -61,6 +61,7 @@ def test_plain_schemas_have_a_quick_way(schema: Any, value: Any) -> None:
         {"type": "string", "const": "a"},
         {"enum": [1, "a"]},
         {"enum": [True]},
+        {"type": "string", "enum": ["a"], "minLength": 2},
         {"type": "integer", "enum": ["a"]},
         {"type": "array", "uniqueItems": True},
         {"type": "array", "prefixItems": [{}]},

@@ -22,6 +22,7 @@ from pydantic import Field
 from mcp_wsgi import schema
 from mcp_wsgi.content import Audio, EmbeddedResource, Image, ResourceLink, Text, ToolResult
 from mcp_wsgi.errors import RegistrationError
+from mcp_wsgi.jsonschemas import MAX_PARTS
 from mcp_wsgi.schema import (
     MAX_DECODED_DEPTH,
     ArgumentErrors,
@@ -557,6 +558,11 @@ def test_a_hand_written_output_schema_is_kept_and_held_against_results() -> None
         found.dump({"a": "x"})
 
 
+def test_a_large_result_of_ours_is_not_refused_for_its_size() -> None:
+    found = Output.from_schema({"type": "array", "uniqueItems": False}, owner="x")
+    assert len(found.dump([None] * (MAX_PARTS + 1))) == MAX_PARTS + 1
+
+
 def test_an_invalid_output_schema_is_refused() -> None:
     with pytest.raises(RegistrationError, match="tool 'it': the output schema is invalid"):
         Output.from_schema({"type": "objekt"}, owner="tool 'it'")
@@ -636,3 +642,9 @@ except ArgumentErrors:
 def test_the_public_names_are_there() -> None:
     assert all(hasattr(schema, name) for name in schema.__all__)
     assert str(Problem("a", "b")) == "a: b"
+
+
+def test_an_annotation_with_bytes_announces_them() -> None:
+    output = Output.from_annotation(dict[str, bytes], owner="tool")
+    assert output is not None
+    assert output.dump({"data": b"\x00\xff"}) == {"data": "AP8="}
