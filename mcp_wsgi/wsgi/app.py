@@ -27,7 +27,7 @@ from mcp_wsgi.jsonrpc import Batch, Id, Invalid, Message, Request, parse
 from mcp_wsgi.methods import Dispatcher, is_for_client
 from mcp_wsgi.options import Options
 from mcp_wsgi.revisions import REVISIONS
-from mcp_wsgi.sealing import Cursors, Sealer, generate_key
+from mcp_wsgi.sealing import Cursors, LocalCursors, Sealer, generate_key
 from mcp_wsgi.workers import Crew, crew_for
 from mcp_wsgi.wsgi import guards, legacy, modern
 from mcp_wsgi.wsgi.calls import Calls
@@ -43,6 +43,7 @@ __all__ = ["MCPApp"]
 log = logging.getLogger("mcp_wsgi")
 
 _STATUS_LINES = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
+_CURSOR_SALT = "mcp_wsgi.cursor"
 
 
 class MCPApp:
@@ -65,10 +66,11 @@ class MCPApp:
         self.handler = handler
         self.options = Options.build(options)
         self._crew: Crew | None = None
-        keys = self.options.secret_key or (generate_key(),)
+        keys = self.options.secret_key
+        self._local_cursors = None if keys else LocalCursors(Sealer((generate_key(),), salt=_CURSOR_SALT))
         self._dispatcher = Dispatcher(
             handler,
-            Cursors(Sealer(keys, salt="mcp_wsgi.cursor")),
+            self._local_cursors or Cursors(Sealer(keys, salt=_CURSOR_SALT)),
             page_size=self.options.page_size,
             cache_ttl=self.options.cache_ttl,
             cache_scope=self.options.cache_scope,
@@ -97,6 +99,8 @@ class MCPApp:
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one HTTP request."""
         request = _request(environ)
+        if self._local_cursors is not None:
+            self._local_cursors.several_processes = environ.get("wsgi.multiprocess", False)
         try:
             reply = self._reply(request)
         except Exception as error:  # noqa: BLE001 - _refusal logs it

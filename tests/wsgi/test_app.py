@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from mcp_wsgi import Context, Forbidden, Handler, MCPApp, MCPServer, Unauthorized
 from mcp_wsgi.errors import ConfigurationError, MCPError
 from mcp_wsgi.http_client import WSGIApplication
+from mcp_wsgi.testing import Client
 from mcp_wsgi.wsgi.app import EnvironHeaders
 from mcp_wsgi.wsgi.http import HttpRequest
 from tests.spec.kit import everything, unjudged
@@ -478,3 +479,32 @@ def test_whatever_comes_is_answered_in_http_and_json(body: bytes, entries: dict[
             assert answer["jsonrpc"] == "2.0"
             assert ("result" in answer) != ("error" in answer)
     assert raw(APPS[name]).status == 200
+
+
+def _two_tools() -> MCPServer:
+    mcp = MCPServer("pages")
+    for name in ("one", "two"):
+        mcp.add_tool(lambda: "", name=name)
+    return mcp
+
+
+def _list_first_page(app: MCPApp, *, several: bool) -> str:
+    client = Client(app, environ={"wsgi.multiprocess": several})
+    return client.page("tools").next_cursor or ""
+
+
+def test_a_cursor_that_other_processes_cannot_read_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    app = MCPApp(_two_tools(), page_size=1)
+    for _ in range(2):
+        assert _list_first_page(app, several=True)
+    told = [record.message for record in caplog.records if "secret_key" in record.message]
+    assert len(told) == 1
+    assert "other processes" in told[0]
+
+
+@pytest.mark.parametrize(("options", "several"), [({"secret_key": "k" * 32}, True), ({}, False)])
+def test_a_cursor_that_all_processes_can_read_is_not(
+    options: dict[str, Any], several: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert _list_first_page(MCPApp(_two_tools(), page_size=1, **options), several=several)
+    assert "secret_key" not in caplog.text
