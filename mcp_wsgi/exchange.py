@@ -131,7 +131,7 @@ class Exchange:
         if self._outbox is None:
             with self._guard:
                 if self._outbox is None:
-                    self._outbox = _Outbox(self._crew.lock(), self._job.event(), self._options, self._clock())
+                    self._outbox = _Outbox(self._job.lock(), self._job.event(), self._options, self._clock())
         return self._outbox
 
     # --- the request's side -----------------------------------------------------------------------

@@ -20,6 +20,7 @@ import sys
 import threading
 from collections import defaultdict, deque
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from contextvars import copy_context
 from functools import partial
 from time import monotonic
@@ -52,6 +53,9 @@ class Job(Protocol):
 
         ``wait`` may return early; look again at what was waited for.
         """
+
+    def lock(self) -> AbstractContextManager[Any]:
+        """A new lock that blocks only who waits for it, and may be held by who blocks."""
 
     def kill(self) -> None:
         """Raise ``Cancelled`` in the callback where the kind of worker can; else do nothing.
@@ -96,12 +100,8 @@ class Crew:
     def pause(self) -> None:
         """Let other requests of this process have a turn, if they wait for one."""
 
-    def lock(self) -> Any:
-        """A new lock that blocks only who waits for it."""
-        return threading.Lock()
-
     def guard(self) -> Any:
-        """A new lock for a few steps that neither block nor switch; cheaper than ``lock``."""
+        """A new lock for a few steps that neither block nor switch; cheaper than ``Job.lock``."""
         return threading.Lock()
 
     def _enter(self) -> None:
@@ -165,7 +165,7 @@ class GreenletCrew(Crew):
         self.new_event: Any = Event
         self.thread: Any = get_original("_thread", "get_ident")
         self.thread_sleep: Any = get_original("time", "sleep")
-        self._new_lock: Any = BoundedSemaphore
+        self.new_lock: Any = BoundedSemaphore
         self._new_guard: Any = get_original("_thread", "allocate_lock")
         super().__init__(limit)
 
@@ -179,10 +179,6 @@ class GreenletCrew(Crew):
     def pause(self) -> None:
         """Give the hub, and through it everybody who is ready, one turn."""
         self.sleep(0)
-
-    def lock(self) -> Any:
-        """A lock of gevent's."""
-        return self._new_lock()
 
     def guard(self) -> Any:
         """A lock of the operating system's: greenlets take turns only where they block."""
@@ -265,6 +261,9 @@ class _GreenletJob:
     def event(self) -> Any:
         return _GreenletEvent(self._crew, self._hub, self._thread)
 
+    def lock(self) -> AbstractContextManager[Any]:
+        return _GreenletLock(self._crew, self._thread)
+
     def kill(self) -> None:
         worker = self._worker
         if self._crew.current() is not worker:
@@ -305,6 +304,39 @@ class _GreenletEvent:
         # A thread of gevent's pool: rare, so looking again now and then is good enough.
         self._crew.thread_sleep(min(timeout, 0.02))
         return bool(self._event.is_set())
+
+
+class _GreenletLock:
+    """gevent's lock, which only the greenlets of one thread can wait for, made good for all threads.
+
+    (It tries to serve several threads, and can leave one of them waiting for ever.)
+    """
+
+    __slots__ = ("_crew", "_lock", "_thread", "_turn")
+
+    def __init__(self, crew: GreenletCrew, thread: int) -> None:
+        self._crew = crew
+        self._lock = crew.guard()
+        self._turn = crew.new_lock()
+        self._thread = thread
+
+    def __enter__(self) -> None:
+        crew = self._crew
+        if crew.thread() != self._thread:
+            self._lock.acquire()
+            return
+        self._turn.acquire()
+        try:
+            while not self._lock.acquire(blocking=False):
+                crew.sleep(0.005)  # a thread of gevent's pool has it
+        except BaseException:
+            self._turn.release()
+            raise
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._lock.release()
+        if self._crew.thread() == self._thread:
+            self._turn.release()
 
 
 # --- threads --------------------------------------------------------------------------------------
@@ -405,6 +437,9 @@ class _ThreadJob:
     def event(self) -> Any:
         return threading.Event()
 
+    def lock(self) -> AbstractContextManager[Any]:
+        return threading.Lock()
+
     def kill(self) -> None:
         pass
 
@@ -472,6 +507,9 @@ class _InlineJob:
 
     def event(self) -> Any:
         return threading.Event()
+
+    def lock(self) -> AbstractContextManager[Any]:
+        return threading.Lock()
 
     def resume(self, error: type[BaseException] | None = None) -> None:
         worker = self._worker

@@ -9,6 +9,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any
 
@@ -212,21 +213,54 @@ def test_who_waits_for_an_item_uses_no_time(crew: GreenletCrew) -> None:
 
 
 def test_a_lock_orders_greenlets_and_native_threads(crew: GreenletCrew) -> None:
-    held, wrong, lock = [], [], crew.lock()
+    held: list[int] = []
+    wrong: list[int] = []
 
-    def work() -> None:
+    def work(lock: AbstractContextManager[Any], pause: Callable[[float], object]) -> None:
         for _ in range(50):
             with lock:
                 held.append(1)
-                gevent.sleep(0)
+                pause(0)
                 wrong.extend(held[1:])
                 held.pop()
+            pause(0.0001)
 
-    spawn = HUB.threadpool.spawn
-    loops: list[Any] = [gevent.spawn(work), spawn(work), gevent.spawn(work), spawn(work)]
-    for loop in loops:
-        loop.get()
+    def callback(job: Job) -> None:
+        lock, spawn = job.lock(), HUB.threadpool.spawn
+        loops: list[Any] = [spawn(work, lock, native_sleep) for _ in range(3)]
+        loops += [gevent.spawn(work, lock, gevent.sleep) for _ in range(3)]
+        for loop in loops:
+            loop.get()
+
+    run(crew, callback)
     assert (held, wrong) == ([], [])
+
+
+def test_a_greenlet_killed_while_it_waits_for_a_lock_leaves_it_usable(crew: GreenletCrew) -> None:
+    def callback(job: Job) -> str:
+        lock, gate, inside = job.lock(), Event(), Event()
+
+        def native() -> None:
+            with lock:
+                HUB.loop.run_callback_threadsafe(inside.set)
+                while not gate.is_set():
+                    native_sleep(0.001)
+
+        def wait() -> None:
+            with lock:
+                pass
+
+        holder = HUB.threadpool.spawn(native)
+        inside.wait()
+        waiter = gevent.spawn(wait)
+        gevent.sleep(0.001)
+        waiter.kill()
+        gate.set()
+        holder.get()
+        with lock:
+            return "usable"
+
+    assert run(crew, callback) == "usable"
 
 
 # --- being killed ---------------------------------------------------------------------------------

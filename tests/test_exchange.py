@@ -74,6 +74,9 @@ class Script(Crew):
     def event(self) -> Any:
         return threading.Event()
 
+    def lock(self) -> Any:
+        return threading.Lock()
+
     def kill(self) -> None:
         self.log.append("kill")
 

@@ -235,11 +235,32 @@ def test_an_event_wakes_who_waits(crew: Crew) -> None:
     assert run(crew, callback) == [False, True, False]
 
 
-def test_locks_hold_others_off(crew: Crew) -> None:
-    for lock in (crew.lock(), crew.guard()):
+def test_a_lock_holds_others_off(crew: Crew) -> None:
+    def callback(job: Job) -> list[str]:
+        lock, steps, inside = job.lock(), list[str](), threading.Event()
+
+        def other() -> None:
+            inside.wait(WAIT)
+            with lock:
+                steps.append("other")
+
+        thread = threading.Thread(target=other)
+        thread.start()
         with lock:
-            assert not lock.acquire(blocking=False)
-        assert lock.acquire(blocking=False)
+            inside.set()
+            threading.Event().wait(0.01)
+            steps.append("first")
+        thread.join(WAIT)
+        return steps
+
+    assert run(crew, callback) == ["first", "other"]
+
+
+def test_a_guard_holds_others_off(crew: Crew) -> None:
+    guard = crew.guard()
+    with guard:
+        assert not guard.acquire(blocking=False)
+    assert guard.acquire(blocking=False)
 
 
 def test_pause_needs_nobody_else(crew: Crew) -> None:
