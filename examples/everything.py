@@ -4,7 +4,7 @@
 
 Two environment variables change the options, so that one file serves every deployment under test:
 ``EVERYTHING_SESSIONS`` (``auto``, ``true``, ``false``) and ``EVERYTHING_STORE`` (as ``store=``).
-Not here yet: what asks the client a question, and what needs a stream that outlives its request.
+Not here yet: what asks the client a question, and what needs a stored session.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import base64
 import os
 import time
 from typing import Annotated, Any
+from uuid import uuid4
 
 from mcp_wsgi import (
     Audio,
@@ -145,6 +146,24 @@ def test_x_mcp_header(region: Region = "none") -> str:  # noqa: PT028 - a tool, 
 def json_schema_2020_12_tool(arguments: dict[str, Any]) -> dict[str, Any]:
     """Take arguments that a hand-written JSON Schema describes, and give them back."""
     return arguments
+
+
+@mcp.tool
+def test_trigger_tool_change() -> str:
+    """Add a tool and take it away again, so that whoever listens is told."""
+    name = f"short_lived_{uuid4().hex}"
+    mcp.add_tool(test_simple_text, name=name)
+    mcp.remove_tool(name)
+    return "The list of tools has changed."
+
+
+@mcp.tool
+def test_trigger_prompt_change() -> str:
+    """Add a prompt and take it away again, so that whoever listens is told."""
+    name = f"short_lived_{uuid4().hex}"
+    mcp.prompt(name=name)(lambda: "Hello.")
+    mcp.remove_prompt(name)
+    return "The list of prompts has changed."
 
 
 def embedded(uri: str) -> EmbeddedResource:

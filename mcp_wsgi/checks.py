@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import msgspec
+
 from mcp_wsgi.jsonrpc import dumps
 
 __all__ = [
@@ -13,6 +15,7 @@ __all__ = [
     "check_annotations",
     "check_meta",
     "check_mime_type",
+    "check_texts",
     "check_uri_text",
     "kind_of",
     "text_of",
@@ -52,8 +55,11 @@ _ANNOTATIONS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 
 def check_annotations(
     annotations: Mapping[str, Any], *, owner: str = "content", error: type[Exception] = ContentError
-) -> None:
+) -> dict[str, Any]:
     """Refuse annotations that no revision knows.
+
+    Returns:
+        A copy that shares nothing with them.
 
     Args:
         annotations: ``audience``, ``priority`` and ``lastModified``, as on the wire.
@@ -73,9 +79,12 @@ def check_annotations(
         fits, wanted = _ANNOTATIONS[name]
         if not fits(value):
             raise error(f"annotations of {owner}: {name!r} takes {wanted}")
+    return {name: value if isinstance(value, (str, int, float)) else [*value] for name, value in annotations.items()}
 
 
-def check_meta(meta: Mapping[str, Any], *, owner: str = "content", error: type[Exception] = ContentError) -> None:
+def check_meta(
+    meta: Mapping[str, Any], *, owner: str = "content", error: type[Exception] = ContentError
+) -> dict[str, Any]:
     """Refuse a ``_meta`` object that has no right to its keys, or is no JSON.
 
     Prefixes that any revision reserves for MCP are refused in all, since one value serves them all.
@@ -84,6 +93,9 @@ def check_meta(meta: Mapping[str, Any], *, owner: str = "content", error: type[E
         meta: The ``_meta`` object.
         owner: Who has it, for the error's text.
         error: What to raise.
+
+    Returns:
+        A copy as JSON builtins, that shares nothing with it.
 
     Raises:
         ContentError: Or ``error``: a malformed or reserved key, or a value that is no JSON.
@@ -97,9 +109,10 @@ def check_meta(meta: Mapping[str, Any], *, owner: str = "content", error: type[E
         if problem:
             raise error(f"meta of {owner}: key {key!r} {problem}")
     try:
-        dumps(dict(meta))
+        copy: dict[str, Any] = msgspec.json.decode(dumps(dict(meta)))
     except (TypeError, ValueError, RecursionError):
         raise error(f"meta of {owner}: takes JSON: text, finite numbers, booleans, None, lists, dicts") from None
+    return copy
 
 
 def _meta_key_problem(key: Any) -> str | None:
@@ -135,6 +148,16 @@ def text_of(value: Any, owner: str) -> str:
         raise ContentError(f"{owner}: the text holds a lone surrogate, which UTF-8 cannot write") from None
     # A plain str: the value of a str Enum, not its name.
     return str.__str__(value)
+
+
+def check_texts(owner: str, *, error: type[Exception], **texts: Any) -> None:
+    """Raise ``error`` unless each value is text that UTF-8 can write, or ``None``."""
+    for name, value in texts.items():
+        if value is not None:
+            try:
+                text_of(value, f"{owner}: {name}")
+            except ContentError as problem:
+                raise error(str(problem)) from None
 
 
 def check_uri_text(value: Any, owner: str) -> None:

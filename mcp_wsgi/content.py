@@ -89,9 +89,9 @@ class _Block(_Value, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.annotations is not None:
-            check_annotations(self.annotations, owner=type(self).__name__)
+            force_setattr(self, "annotations", check_annotations(self.annotations, owner=type(self).__name__))
         if self.meta is not None:
-            check_meta(self.meta, owner=type(self).__name__)
+            force_setattr(self, "meta", check_meta(self.meta, owner=type(self).__name__))
 
     def _extras(self, revision: Revision) -> dict[str, Any]:
         annotations = revision.shape("Annotations", self.annotations) if self.annotations else None
@@ -305,7 +305,7 @@ class ResourceContents(_Value, frozen=True):
             raise ContentError(f"ResourceContents: 'blob' takes raw bytes, not {kind_of(self.blob)}")
         check_mime_type(self.mime_type, "ResourceContents")
         if self.meta is not None:
-            check_meta(self.meta, owner="ResourceContents")
+            force_setattr(self, "meta", check_meta(self.meta, owner="ResourceContents"))
 
     def wire(self, revision: Revision) -> dict[str, Any]:
         """The contents as ``revision`` writes them."""
@@ -442,7 +442,7 @@ class ToolResult(_Value, frozen=True):
                 raise ContentError(f"content of ToolResult takes {_ALLOWED}, not {kind_of(content)}; see 'structured'")
             force_setattr(self, "content", found)
         if self.meta is not None:
-            check_meta(self.meta, owner="ToolResult")
+            force_setattr(self, "meta", check_meta(self.meta, owner="ToolResult"))
 
 
 def tool_result(value: Any, *, to_json: ToJson, structured: ToJson | None = None) -> ToolResult:
@@ -617,7 +617,7 @@ class PromptResult(_Value, frozen=True):
         if self.description is not None:
             force_setattr(self, "description", text_of(self.description, "PromptResult: 'description'"))
         if self.meta is not None:
-            check_meta(self.meta, owner="PromptResult")
+            force_setattr(self, "meta", check_meta(self.meta, owner="PromptResult"))
 
 
 def prompt_result(value: Any, *, description: str | None = None) -> PromptResult:

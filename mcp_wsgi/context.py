@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar, Token
 from typing import Any, Protocol, TypeVar
 
@@ -16,7 +16,7 @@ from mcp_wsgi.jsonrpc import Id, encode_notification
 from mcp_wsgi.revisions import Revision
 from mcp_wsgi.schema import Arguments, to_json
 
-__all__ = ["LEVELS", "Call", "ClientInfo", "Context", "ContextLogHandler", "Sink", "current_context"]
+__all__ = ["LEVELS", "SILENCE", "Call", "ClientInfo", "Context", "ContextLogHandler", "Sink", "current_context"]
 
 T = TypeVar("T")
 
@@ -96,6 +96,24 @@ class Sink(Protocol):
 
     def allow_progress(self) -> bool:
         """Whether the rate limit has room for one more progress message now."""
+
+
+class _Silence:
+    """The sink of a callback that is asked something on the way to an answer: it has no one to talk to."""
+
+    cancelled = False
+    order = nullcontext()
+
+    def emit(self, message: bytes) -> None:
+        """Nobody hears it."""
+
+    def allow_progress(self) -> bool:
+        """There is nobody to tell."""
+        return False
+
+
+#: A sink that drops everything.
+SILENCE: Sink = _Silence()
 
 
 class Context:
@@ -263,9 +281,10 @@ class Context:
         Source: server/utilities/logging.
         """
         self.raise_if_cancelled()
+        # Before the level is asked for: what fails must not depend on who is listening.
+        params: dict[str, Any] = {"level": level, "data": to_json(data)}
         if not self.wants(level):
             return
-        params: dict[str, Any] = {"level": level, "data": to_json(data)}
         if logger is not None:
             params["logger"] = logger
         self._sink.emit(encode_notification("notifications/message", params))

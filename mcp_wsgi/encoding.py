@@ -49,11 +49,13 @@ def to_json(value: Any, *, promised_bytes: bool = False) -> Any:
             members (their values), date, time, datetime, timedelta (ISO 8601), ``Decimal``, ``UUID``,
             paths and IP addresses (text), sets, and containers of all these. Bytes only where a type
             says so, as a field of a dataclass does (base64): a client cannot tell them from text.
+            Integers as names are written as text, as all JSON writers do it.
         promised_bytes: Whether the schema that the value goes with says that there are bytes.
 
     Raises:
-        OutputError: JSON cannot say it: NaN, infinity, a name that is no text, half a surrogate
-            pair, bytes that nobody announced, a value that contains itself, or another type.
+        OutputError: JSON cannot say it: NaN, infinity, a name that is neither text nor an integer,
+            two names that are the same text, half a surrogate pair, bytes that nobody announced, a
+            value that contains itself, or another type.
 
     Source: RFC 8259; RFC 4648, section 4.
     """
@@ -140,12 +142,18 @@ def _array(value: Sequence[Any]) -> list[Any]:
 
 
 def _with_text_keys(value: dict[Any, Any]) -> dict[str, Any]:
-    """The same with enum members, UUIDs and dates as names turned into text."""
-    converted: dict[Any, Any] = _convert(value)
-    for name in converted:
+    """The same with integers, enum members, UUIDs and dates as names turned into text."""
+    found: dict[str, Any] = {}
+    for key, item in value.items():
+        name = key if type(key) in (str, int) else next(iter(_convert({key: None})))
+        if type(name) is int:
+            name = str(_clean(name))
         if type(name) is not str:
             raise _Unfit(f"{shorten(repr(name))} is no text, as the names in a JSON object must be")
-    return converted
+        if name in found:
+            raise _Unfit(f"two names are both {shorten(repr(name))} as text")
+        found[name] = item
+    return found
 
 
 def _convert(value: Any) -> Any:

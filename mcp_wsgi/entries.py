@@ -8,12 +8,21 @@ from typing import Any
 import msgspec
 
 from mcp_wsgi.completers import Completers
-from mcp_wsgi.content import ContentError, ResourceContents, resource_contents
+from mcp_wsgi.content import ContentError, ResourceContents, ToolResult, resource_contents
 from mcp_wsgi.context import Context
 from mcp_wsgi.errors import InvalidParams, MissingArgument, RegistrationError
 from mcp_wsgi.functions import Caller, Function, caller, inspect_function, schema_caller
 from mcp_wsgi.handler import Prompt, PromptArgument, Resource, ResourceTemplate, Tool
-from mcp_wsgi.schema import ArgumentErrors, Arguments, Output, OutputError, StringArguments, describe, to_json
+from mcp_wsgi.schema import (
+    ArgumentErrors,
+    Arguments,
+    Output,
+    OutputError,
+    StringArguments,
+    describe,
+    promises_content_list,
+    to_json,
+)
 from mcp_wsgi.uris import Template
 
 __all__ = [
@@ -125,7 +134,7 @@ def tool_entry(
         **listed,
     )
     call = caller(function) if input_schema is None else schema_caller(function, item.arguments.schema)
-    return ToolEntry(item, owner, call)
+    return ToolEntry(item, owner, _telling_content(function, item, call))
 
 
 def written_tool_entry(item: Tool, target: Callable[..., Any]) -> ToolEntry:
@@ -135,7 +144,23 @@ def written_tool_entry(item: Tool, target: Callable[..., Any]) -> ToolEntry:
         RegistrationError: The function does not take what the schema admits.
     """
     function = inspect_function(target, "tool")
-    return ToolEntry(item, function.label, schema_caller(function, item.arguments.schema))
+    call = schema_caller(function, item.arguments.schema)
+    return ToolEntry(item, function.label, _telling_content(function, item, call))
+
+
+def _telling_content(function: Function, item: Tool, call: Caller) -> Caller:
+    """The same call, whose empty list is no data if the function says that its lists are content."""
+    if item.output is not None or not promises_content_list(function.target, owner=function.label):
+        return call
+
+    def telling(arguments: dict[str, Any], ctx: Context) -> Any:
+        value = call(arguments, ctx)
+        return _NO_CONTENT if type(value) in (list, tuple) and not value else value
+
+    return telling
+
+
+_NO_CONTENT = ToolResult()
 
 
 def resource_entry(item: Resource, content: Any) -> ResourceEntry:

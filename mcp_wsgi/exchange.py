@@ -47,7 +47,7 @@ class Exchange:
         late: Makes the answer for a call that missed its deadline.
 
     Attributes:
-        cancelled: Whether the callback is to stop.
+        cancelled: Whether the callback has been told to stop.
     """
 
     __slots__ = (
@@ -56,6 +56,7 @@ class Exchange:
         "_guard",
         "_head",
         "_job",
+        "_killed",
         "_late",
         "_open",
         "_options",
@@ -78,6 +79,7 @@ class Exchange:
         self._outbox: _Outbox | None = None
         self._open = streaming  # what is emitted is taken
         self._over = False  # the request's side is through with the call
+        self._killed = False  # and has asked for its end, which the callback learns of in its turn
         self.cancelled = False
 
     # --- the callback's side ----------------------------------------------------------------------
@@ -231,15 +233,18 @@ class Exchange:
         """
         self._open = False
         self._over = True
-        if self.cancelled:
+        if self._killed:
             return
-        self.cancelled = cancel
-        if self._outbox is not None:
-            self._outbox.room.set()
         if cancel:
-            self._job.kill()
+            self._killed = True
+            self._job.kill(self._announce)
         else:
             self._job.abandon()
+        if self._outbox is not None:
+            self._outbox.room.set()
+
+    def _announce(self) -> None:
+        self.cancelled = True
 
     def _desert(self) -> None:
         if self._job is not None and not self._over:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import logging
 import re
 import sys
 import types
@@ -29,6 +30,8 @@ __all__ = ["Caller", "Completable", "Function", "caller", "inspect_function", "r
 P = ParamSpec("P")
 R = TypeVar("R")
 F = TypeVar("F", bound="Callable[..., Any]")
+
+_log = logging.getLogger("mcp_wsgi")
 
 #: Calls a function with arguments by name and, where it asks for one, the context.
 Caller: TypeAlias = "Callable[[dict[str, Any], Context], Any]"
@@ -137,6 +140,7 @@ def inspect_function(target: Any, kind: str) -> Function:
     if len(contexts) > 1:
         raise RegistrationError(f"{label}: {' and '.join(contexts)} are all annotated Context; one is enough")
     context = contexts[0] if contexts else None
+    _warn_of_bare_contexts(signature.parameters.values(), label)
     _check_parameters(signature.parameters.values(), label)
     # What a partial binds is settled, though its signature still lists it.
     settled = {context, *(target.keywords if isinstance(target, functools.partial) else ())}
@@ -214,6 +218,15 @@ def _check_parameters(parameters: Iterable[inspect.Parameter], label: str) -> No
             raise RegistrationError(f"{label}: the parameter {parameter.name} {reason}")
         if number == 0 and parameter.name in ("self", "cls") and parameter.annotation is parameter.empty:
             raise RegistrationError(f"{label} is not bound: register the bound method of an instance")
+
+
+def _warn_of_bare_contexts(parameters: Iterable[inspect.Parameter], label: str) -> None:
+    for parameter in parameters:
+        if parameter.name in ("ctx", "context") and parameter.annotation is parameter.empty:
+            _log.warning(
+                "%s: clients are asked for a parameter %s; write %s: Context if it is ours to fill",
+                *(label, parameter.name, parameter.name),
+            )
 
 
 def _check_schema(function: Function, schema: Mapping[str, Any]) -> None:

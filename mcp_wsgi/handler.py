@@ -6,13 +6,20 @@ from decorated functions; a class of your own is another.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from mcp_wsgi.content import check_annotations, check_meta
-from mcp_wsgi.errors import RegistrationError, ResourceNotFound, UnknownPrompt, UnknownTool
+from mcp_wsgi.checks import check_annotations, check_meta, check_texts, kind_of
+from mcp_wsgi.errors import (
+    ConfigurationError,
+    MCPError,
+    RegistrationError,
+    ResourceNotFound,
+    UnknownPrompt,
+    UnknownTool,
+)
 from mcp_wsgi.schema import Arguments, Output, check_name
 from mcp_wsgi.uris import check_uri
 
@@ -41,6 +48,10 @@ Feature = Literal["tools", "resources", "prompts", "completions"]
 ListKind = Literal["tools", "resources", "resource_templates", "prompts"]
 
 
+def _is_list_of(value: Any, kind: type) -> bool:
+    return isinstance(value, (list, tuple)) and all(isinstance(item, kind) for item in value)
+
+
 class Icon(msgspec.Struct, frozen=True):
     """A picture that clients may show beside a name.
 
@@ -64,8 +75,10 @@ class Icon(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         if not str(self.src).startswith(_ICON_SCHEMES):
             raise RegistrationError(f"icon {self.src!r}: src must begin with one of {', '.join(_ICON_SCHEMES)}")
-        if isinstance(self.sizes, str):
-            raise RegistrationError(f"icon {self.src!r}: sizes is a list, such as ['48x48']")
+        owner = f"icon {self.src!r}"
+        check_texts(owner, src=self.src, mime_type=self.mime_type, error=RegistrationError)
+        if self.sizes is not None and not _is_list_of(self.sizes, str):
+            raise RegistrationError(f"{owner}: sizes is a list, such as ['48x48']")
         if self.theme not in (None, "light", "dark"):
             raise RegistrationError(f"icon {self.src!r}: theme must be 'light' or 'dark'")
 
@@ -102,6 +115,17 @@ class ServerInfo(msgspec.Struct, frozen=True):
     description: str | None = None
     website_url: str | None = None
     icons: Sequence[Icon] = ()
+
+    def __post_init__(self) -> None:
+        owner = f"server {self.name!r}"
+        for name in ("name", "version"):
+            if not isinstance(getattr(self, name), str):
+                raise ConfigurationError(f"{owner}: {name} takes text, not {kind_of(getattr(self, name))}")
+        texts = {name: getattr(self, name) for name in ("name", "version", "title", "description", "website_url")}
+        check_texts(owner, **texts, error=ConfigurationError)
+        if not _is_list_of(self.icons, Icon):
+            raise ConfigurationError(f"{owner}: icons is a list of Icon")
+        msgspec.structs.force_setattr(self, "icons", tuple(self.icons))
 
     def wire(self, revision: Revision) -> dict[str, Any]:
         """The ``Implementation`` object as ``revision`` writes it."""
@@ -171,7 +195,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         check_name("tool", self.name)
         _check_hints(self)
-        _check_parts(f"tool {self.name}", self.icons, self.meta)
+        _check_parts(self, f"tool {self.name}")
         put = msgspec.structs.force_setattr
         given: Arguments | None = self.arguments
         if given is None:
@@ -240,7 +264,8 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
         check_uri(self.uri, owner=owner)
         if self.size is not None and (type(self.size) is not int or self.size < 0):
             raise RegistrationError(f"{owner}: size is a number of bytes, not {self.size!r}")
-        _check_parts(owner, self.icons, self.meta, self.annotations)
+        _check_annotations(self, owner)
+        _check_parts(self, owner)
 
     def wire(self, revision: Revision) -> dict[str, Any]:
         """The ``Resource`` object as ``revision`` writes it."""
@@ -289,7 +314,9 @@ class ResourceTemplate(msgspec.Struct, frozen=True, kw_only=True):
     meta: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        _check_parts(f"resource template {self.uri_template}", self.icons, self.meta, self.annotations)
+        owner = f"resource template {self.uri_template}"
+        _check_annotations(self, owner)
+        _check_parts(self, owner)
 
     def wire(self, revision: Revision) -> dict[str, Any]:
         """The ``ResourceTemplate`` object as ``revision`` writes it."""
@@ -322,6 +349,13 @@ class PromptArgument(msgspec.Struct, frozen=True):
     description: str | None = None
     required: bool = False
     title: str | None = None
+
+    def __post_init__(self) -> None:
+        owner = f"argument {self.name!r} of a prompt"
+        if self.name is None:
+            raise RegistrationError(f"{owner}: name takes text")
+        texts = {"name": self.name, "description": self.description, "title": self.title}
+        check_texts(owner, **texts, error=RegistrationError)
 
     def wire(self, revision: Revision) -> dict[str, Any]:
         """The ``PromptArgument`` object as ``revision`` writes it."""
@@ -362,7 +396,9 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         check_name("prompt", self.name)
-        _check_parts(f"prompt {self.name}", self.icons, self.meta)
+        _check_parts(self, f"prompt {self.name}")
+        if not _is_list_of(self.arguments, PromptArgument):
+            raise RegistrationError(f"prompt {self.name}: arguments is a list of PromptArgument")
 
     def wire(self, revision: Revision) -> dict[str, Any]:
         """The ``Prompt`` object as ``revision`` writes it."""
@@ -505,6 +541,23 @@ class Handler:
         """
         return overridden_features(type(self), Handler)
 
+    def may_subscribe(self, uri: str, ctx: Context) -> bool:
+        """Whether this caller may be told when the resource behind ``uri`` changes.
+
+        By default whoever can read it may, so it is read to find out; override it where that is dear.
+        """
+        try:
+            self.read_resource(uri, ctx)
+        except MCPError:
+            return False
+        return True
+
+    def observe(self, announce: Callable[[ListKind], object]) -> None:
+        """Keep a function that is to be told of each list that changes while the server runs.
+
+        By default nobody is told. It is a method of an object that may go away: keep it weakly.
+        """
+
     def catalogue(self, kind: ListKind) -> Hashable | None:
         """What identifies the present state of a list that is the same for every caller.
 
@@ -546,22 +599,35 @@ _HINTS: Mapping[str, type] = {
 
 
 def _check_hints(tool: Tool) -> None:
-    for name, value in (tool.annotations or {}).items():
+    if tool.annotations is None:
+        return
+    if not isinstance(tool.annotations, Mapping):
+        raise RegistrationError(f"tool {tool.name}: annotations is a dict, not {kind_of(tool.annotations)}")
+    for name, value in tool.annotations.items():
         if name not in _HINTS:
             raise RegistrationError(f"tool {tool.name}: no annotation {name!r}; there are {', '.join(_HINTS)}")
         if type(value) is not _HINTS[name]:
             raise RegistrationError(f"tool {tool.name}: the annotation {name} takes a {_HINTS[name].__name__}")
+    # What is listed must not change behind the back of what was checked.
+    msgspec.structs.force_setattr(tool, "annotations", dict(tool.annotations))
 
 
-def _check_parts(
-    owner: str, icons: Sequence[Icon], meta: Mapping[str, Any] | None, annotations: Mapping[str, Any] | None = None
-) -> None:
-    if isinstance(icons, Icon) or not all(isinstance(icon, Icon) for icon in icons):
+def _check_annotations(item: Resource | ResourceTemplate, owner: str) -> None:
+    if item.annotations is not None:
+        annotations = check_annotations(item.annotations, owner=owner, error=RegistrationError)
+        msgspec.structs.force_setattr(item, "annotations", annotations)
+
+
+def _check_parts(item: Tool | Resource | ResourceTemplate | Prompt, owner: str) -> None:
+    if item.name is None:
+        raise RegistrationError(f"{owner}: name takes text")
+    texts = {name: getattr(item, name, None) for name in ("name", "title", "description", "mime_type")}
+    check_texts(owner, **texts, error=RegistrationError)
+    if not _is_list_of(item.icons, Icon):
         raise RegistrationError(f"{owner}: icons is a list of Icon")
-    if meta is not None:
-        check_meta(meta, owner=owner, error=RegistrationError)
-    if annotations is not None:
-        check_annotations(annotations, owner=owner, error=RegistrationError)
+    msgspec.structs.force_setattr(item, "icons", tuple(item.icons))
+    if item.meta is not None:
+        msgspec.structs.force_setattr(item, "meta", check_meta(item.meta, owner=owner, error=RegistrationError))
 
 
 def _icons(icons: Sequence[Icon], revision: Revision) -> list[dict[str, Any]] | None:

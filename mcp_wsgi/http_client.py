@@ -286,6 +286,7 @@ class WSGITransport(Transport):
             headers=WerkzeugHeaders(list(fields)),
             data=body,
             environ_base={"REMOTE_ADDR": "127.0.0.1"},
+            multithread=True,
         )
         try:
             environ = builder.get_environ()

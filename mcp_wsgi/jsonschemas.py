@@ -17,12 +17,16 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from math import inf
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import msgspec
+
+from mcp_wsgi.effort import TooMuchEffort, bounded, effort
 from mcp_wsgi.encoding import OutputError, to_json
-from mcp_wsgi.problems import MAX_FAULTS, Fault, closest, shorten
+from mcp_wsgi.problems import MAX_FAULTS, Fault, Mismatch, closest, shorten
 
 if TYPE_CHECKING:
     from referencing import Resource
@@ -44,6 +48,9 @@ MAX_SCHEMA_DEPTH = 100
 MAX_SUBSCHEMAS = 10_000
 #: Parts (members and items at all levels) of a client's value that the library is asked to judge.
 MAX_PARTS = 100_000
+
+# What the library takes for a keyword, in the steps of ``Effort``.
+_KEYWORD_STEPS = 8
 
 Schema: TypeAlias = "dict[str, Any]"
 
@@ -226,13 +233,14 @@ class Validator:
         from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
 
         # The registry is given so that nothing is ever fetched; the library's own default would.
-        self._library = _bounded(library)(self.schema, registry=REGISTRY)
+        self._library = _bounded(library, remembers=not _is_dynamic(self.schema))(self.schema, registry=REGISTRY)
         _References(self.schema).check()
+        self._boundedly, self._freely = bounded(self._faults), bounded(self._faults, inf)
         self._check_end()
 
     def _check_end(self) -> None:
         try:
-            self._library.is_valid({})
+            self._faults({})
         except RecursionError:
             raise SchemaError("refers to itself without end") from None
 
@@ -246,12 +254,21 @@ class Validator:
         if not trusted and _has_more(value, MAX_PARTS):
             return [Fault((), "value", f"more than {MAX_PARTS} parts, too many to be checked", None)]
         try:
-            errors = self._library.iter_errors(value)
-            return list(islice(_unique(fault for error in errors for fault in _faults(error)), MAX_FAULTS))
+            if trusted:
+                return self._freely(value)
+            # Inside a check that is counted already, this is a part of it.
+            return self._boundedly(value) if effort() is None else self._faults(value)
+        except TooMuchEffort as error:
+            if effort() is not None:
+                raise
+            return [error.fault]
         except RecursionError:
             return [Fault((), "value", "too deeply nested to be checked", None)]
         except (OverflowError, ValueError):  # numbers of thousands of digits
             return [Fault((), "value", "holds a number that is too large to be checked", None)]
+
+    def _faults(self, value: Any) -> list[Fault]:
+        return _told(self._library.iter_errors(value))
 
 
 def _check_size(schema: Schema) -> None:
@@ -303,39 +320,103 @@ def _check_valid(library: Any, schema: Schema) -> None:
 
 
 @functools.cache
-def _bounded(library: Any) -> Any:
-    """A dialect whose costly keywords are tamed."""
+def _bounded(library: Any, *, remembers: bool) -> Any:
+    """A dialect whose costly keywords are tamed, and whose effort can be counted.
+
+    Args:
+        library: The class for the dialect.
+        remembers: Whether what a ``$ref`` says of a value is always the same.
+    """
     from jsonschema import validators
-    from jsonschema.exceptions import ValidationError
 
     extend: Any = validators.extend
+    tamed = {"pattern": _pattern, "uniqueItems": _unique_items, "anyOf": _any_of, "oneOf": _one_of}
+    checks = {keyword: _counted(tamed.get(keyword, check)) for keyword, check in library.VALIDATORS.items()}
+    if remembers:
+        checks["$ref"] = _remembering(checks["$ref"])
+    return extend(library, checks)
 
-    def pattern(validator: Any, regex: str, value: Any, schema: Schema) -> Iterator[Exception]:
-        limit = schema.get("maxLength")
-        if isinstance(value, str) and (limit is None or len(value) <= limit) and not re.search(regex, value):
-            yield ValidationError("does not match")
 
-    def unique(validator: Any, wanted: bool, value: Any, schema: Schema) -> Iterator[Exception]:
-        if wanted and isinstance(value, list) and len({_identity(item) for item in value}) < len(value):
-            yield ValidationError("not unique")
+@functools.cache
+def _unfit() -> Any:
+    """The library's error, with faults in place of what it would be translated to."""
+    from jsonschema.exceptions import ValidationError
 
-    def any_of(validator: Any, parts: list[Any], value: Any, schema: Schema) -> Iterator[Exception]:
-        context = []
-        for number, part in enumerate(parts):
-            errors = list(islice(validator.descend(value, part, schema_path=number), MAX_FAULTS))
-            if not errors:
-                return
-            context.extend(errors)
-        yield ValidationError("fits none", context=context)
+    class Unfit(ValidationError):
+        faults: Sequence[Fault] | None
 
-    def one_of(validator: Any, parts: list[Any], value: Any, schema: Schema) -> Iterator[Exception]:
-        if sum(validator.evolve(schema=part).is_valid(value) for part in parts) > 1:
-            yield ValidationError("fits several")
-        else:
-            yield from any_of(validator, parts, value, schema)
+        def __init__(self, faults: Sequence[Fault] | None = None) -> None:
+            super().__init__("does not fit")
+            self.faults = faults
 
-    tamed = {"pattern": pattern, "uniqueItems": unique, "anyOf": any_of, "oneOf": one_of}
-    return extend(library, {keyword: check for keyword, check in tamed.items() if keyword in library.VALIDATORS})
+    return Unfit
+
+
+def _pattern(validator: Any, regex: str, value: Any, schema: Schema) -> Iterator[Exception]:
+    limit = schema.get("maxLength")
+    if isinstance(value, str) and (limit is None or len(value) <= limit) and not re.search(regex, value):
+        yield _unfit()()
+
+
+def _unique_items(validator: Any, wanted: bool, value: Any, schema: Schema) -> Iterator[Exception]:
+    if wanted and isinstance(value, list) and len({_identity(item) for item in value}) < len(value):
+        yield _unfit()()
+
+
+def _any_of(validator: Any, parts: list[Any], value: Any, schema: Schema) -> Iterator[Exception]:
+    branches = []
+    for part in parts:
+        faults = _told(validator.descend(value, part))
+        if not faults:
+            return
+        branches.append(faults)
+    yield _unfit()(closest(branches))
+
+
+def _one_of(validator: Any, parts: list[Any], value: Any, schema: Schema) -> Iterator[Exception]:
+    if sum(validator.evolve(schema=part).is_valid(value) for part in parts) > 1:
+        yield _unfit()([Fault((), "value", "fits more than one of the alternatives", value)])
+    else:
+        yield from _any_of(validator, parts, value, schema)
+
+
+def _remembering(check: Any) -> Any:
+    """A ``$ref`` that is followed once for each part of a value."""
+
+    def remembering(validator: Any, target: str, value: Any, schema: Schema) -> Iterator[Exception]:
+        def judge(value: Any) -> None:
+            faults = _told(check(validator, target, value, schema))
+            if faults:
+                raise Mismatch(faults)
+
+        work = effort()
+        if work is None or not isinstance(value, (dict, list)):
+            yield from check(validator, target, value, schema)
+            return
+        try:
+            # The same text in another place may lead elsewhere; the place itself never does.
+            work.outcome(id(schema), judge, value)
+        except Mismatch as error:
+            yield _unfit()(error.faults)
+
+    return remembering
+
+
+def _is_dynamic(schema: Schema) -> bool:
+    """Whether a reference may lead elsewhere, depending on the way that led to it."""
+    text = msgspec.json.encode({keyword: value for keyword, value in schema.items() if keyword != "$schema"})
+    # The meta-schemas are made of such references.
+    return any(word in text for word in (b'"$dynamicRef"', b'"$recursiveRef"', b"json-schema.org"))
+
+
+def _counted(check: Any) -> Any:
+    def counted(validator: Any, wanted: Any, value: Any, schema: Schema) -> Any:
+        work = effort()
+        if work is not None:
+            work.spend(_KEYWORD_STEPS)
+        return check(validator, wanted, value, schema)
+
+    return counted
 
 
 def _has_more(value: Any, limit: int) -> bool:
@@ -408,9 +489,14 @@ class _References:
 # --- the library's errors as faults ---------------------------------------------------------------
 
 
+def _told(errors: Iterable[Any]) -> list[Fault]:
+    return list(islice(_unique(fault for error in errors for fault in _faults(error)), MAX_FAULTS))
+
+
 def _faults(error: Any) -> Iterator[Fault]:
     steps = tuple(error.relative_path)
-    translated = list(_TRANSLATED.get(str(error.validator), _plain)(error))
+    known = getattr(error, "faults", None)
+    translated = list(_TRANSLATED.get(str(error.validator), _plain)(error)) if known is None else known
     # An error must never vanish in translation: the value would pass.
     for fault in translated or [Fault((), "value", shorten(error.message), error.instance)]:
         yield Fault((*steps, *fault.steps), fault.keyword, fault.limit, fault.value)
@@ -448,16 +534,6 @@ def _additional(error: Any) -> Iterator[Fault]:
             yield Fault((), "unknown", list(known), name)
 
 
-def _alternatives(error: Any) -> Iterator[Fault]:
-    branches: dict[Any, list[Fault]] = {}
-    for inner in error.context or ():
-        branches.setdefault(inner.relative_schema_path[0], []).extend(_faults(inner))
-    if branches:
-        yield from closest(list(branches.values()))
-    else:
-        yield Fault((), "value", "fits more than one of the alternatives", error.instance)
-
-
 def _unique(faults: Iterator[Fault]) -> Iterator[Fault]:
     """Without repetitions: the library reports each missing property in an error of its own."""
     seen: set[Any] = set()
@@ -480,6 +556,4 @@ _TRANSLATED: Mapping[str, Callable[[Any], Iterator[Fault]]] = {
     "required": _required,
     "dependentRequired": _dependent,
     "additionalProperties": _additional,
-    "anyOf": _alternatives,
-    "oneOf": _alternatives,
 }

@@ -21,8 +21,9 @@ from mcp_wsgi.content import (
     tool_result,
     tool_result_wire,
 )
-from mcp_wsgi.context import LEVELS, Call, Context, enter, leave
+from mcp_wsgi.context import LEVELS, SILENCE, Call, Context, enter, leave
 from mcp_wsgi.errors import (
+    Cancelled,
     ConfigurationError,
     InternalError,
     InvalidParams,
@@ -37,7 +38,6 @@ from mcp_wsgi.errors import (
 from mcp_wsgi.handler import (
     Completion,
     CompletionArgument,
-    Feature,
     Handler,
     InitParams,
     PromptRef,
@@ -71,6 +71,14 @@ def is_for_client(error: BaseException) -> TypeIs[MCPError]:
     return isinstance(error, MCPError) and not isinstance(error, ConfigurationError)
 
 
+def is_failure(error: BaseException) -> bool:
+    """Whether an exception is a failure of the application: all that are no answer and end no worker.
+
+    ``sys.exit()`` and a time-out that is no ``Exception`` (gevent's) fail a callback like anything else.
+    """
+    return not (is_for_client(error) or isinstance(error, (Cancelled, KeyboardInterrupt)))
+
+
 class Method(msgspec.Struct, frozen=True, kw_only=True):
     """A row of the table.
 
@@ -82,6 +90,7 @@ class Method(msgspec.Struct, frozen=True, kw_only=True):
         named_by: The parameter that the ``Mcp-Name`` header repeats; ``None``: no such header.
         cacheable: Whether the result carries cache hints where the revision has them.
         list_kind: For a list method, which list.
+        stream: Whether the endpoint answers with a stream of its own, instead of ``run``.
     """
 
     run: Callable[[Dispatcher, Call, Context], bytes]
@@ -91,6 +100,7 @@ class Method(msgspec.Struct, frozen=True, kw_only=True):
     named_by: str | None = None
     cacheable: bool = False
     list_kind: str | None = None
+    stream: bool = False
 
 
 class Dispatcher:
@@ -103,6 +113,11 @@ class Dispatcher:
         cache_ttl: Seconds that results may be kept.
         cache_scope: ``private`` or ``public``.
         expose_errors: Whether clients may read the text of unexpected exceptions.
+
+    Attributes:
+        holds_streams: Whether the server can hold a stream open while it answers other requests.
+        shares_key: Whether each process that may be asked for the next page can read this one's cursors;
+            without, a list is one page.
     """
 
     def __init__(
@@ -126,6 +141,9 @@ class Dispatcher:
             row.name: {META_SERVER_INFO: handler.server_info.wire(row)} for row in MODERN if row.server_info_in_meta
         }
         self._encoded_meta = {name: msgspec.Raw(encode(meta)) for name, meta in self._own_meta.items()}
+        self.holds_streams = True
+        self.shares_key = True
+        self._warned_of_key = False
         self._listings: dict[tuple[str, str], tuple[Hashable, _Listing]] = {}
 
     # --- the way in -------------------------------------------------------------------------------
@@ -140,16 +158,38 @@ class Dispatcher:
         method = METHODS.get(name)
         if method is None or revision.name not in method.revisions:
             raise MethodNotFound(name)
-        if method.feature is not None and method.feature not in self._features():
-            raise MethodNotFound(name)
+        if method.feature is not None:
+            try:
+                offered = method.feature in self.handler.features()
+            except Exception as error:
+                log.exception("features failed")
+                raise InternalError from error
+            if not offered:
+                raise MethodNotFound(name)
         return method
 
-    def _features(self) -> frozenset[Feature]:
+    def announced(self, revision: Revision) -> frozenset[str]:
+        """The features whose changes clients of a revision can be told of."""
+        if not (revision.listens and self.holds_streams):
+            return frozenset()
+        return self.handler.features() & _ANNOUNCEMENTS.keys()
+
+    def subscribable(self, uris: Iterable[str], call: Call) -> frozenset[str]:
+        """The URIs whose changes the caller may be told of.
+
+        Raises:
+            MCPError: The handler failed to say.
+        """
+        ctx = Context(call, SILENCE)
+        token = enter(ctx)
         try:
-            return self.handler.features()
-        except Exception as error:
-            log.exception("features failed")
-            raise InternalError from error
+            return frozenset(uri for uri in uris if self.handler.may_subscribe(uri, ctx))
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            raise self.crash(call, error) from error
+        finally:
+            leave(token)
 
     def ready(self, method: Method, call: Call) -> bytes | None:
         """The result, if it is at hand without a worker.
@@ -179,8 +219,8 @@ class Dispatcher:
                 ctx.state = self.initial_state(call)
             result = method.run(self, call, ctx)
             ctx.flush()
-        except (Exception, SystemExit) as error:
-            if is_for_client(error):
+        except BaseException as error:
+            if not is_failure(error):
                 raise
             raise self.crash(call, error) from error
         finally:
@@ -216,6 +256,25 @@ class Dispatcher:
             else:
                 result["_meta"] = {**self._own_meta[revision.name], **meta}
         return result
+
+    def longest_page(self, kind: str, items: int) -> int:
+        """How many items of a list one page may hold."""
+        if self.shares_key or items <= self.page_size:
+            return self.page_size
+        if not self._warned_of_key:
+            self._warned_of_key = True
+            log.warning(
+                "%d %s are sent as one page, since a cursor of this process is worth nothing in another: "
+                "set the option secret_key to have pages of %d",
+                items,
+                kind,
+                self.page_size,
+            )
+        return items
+
+    def own_meta(self, revision: Revision) -> Mapping[str, Any]:
+        """The ``_meta`` of every result in a revision."""
+        return self._own_meta.get(revision.name, {})
 
     def error_code(self, error: MCPError, revision: Revision) -> int:
         """The code of an error in a revision: one has changed over time, others must not be sent."""
@@ -273,12 +332,7 @@ class _Listing:
     def page(self, dispatcher: Dispatcher, method: Method, call: Call) -> bytes:
         kind: Any = method.list_kind
         cursor = call.params.get("cursor")
-        if cursor is None:
-            offset = 0
-        elif type(cursor) is str:
-            offset = dispatcher.cursors.read(cursor, kind, self._state)
-        else:
-            raise InvalidParams('Invalid params: "cursor" must be a string')
+        offset = 0 if cursor is None else dispatcher.cursors.read(cursor, kind, self._state)
         page = self._pages.get(offset)
         if page is None:
             page = self._pages[offset] = self._cut(dispatcher, method, call, offset)
@@ -286,7 +340,7 @@ class _Listing:
 
     def _cut(self, dispatcher: Dispatcher, method: Method, call: Call, offset: int) -> bytes:
         kind: Any = method.list_kind
-        end = offset + dispatcher.page_size
+        end = offset + dispatcher.longest_page(kind, len(self._items))
         items = b"[" + b",".join(self._items[offset:end]) + b"]"
         result: dict[str, Any] = {_LIST_FIELDS[kind]: msgspec.Raw(items)}
         if end < len(self._items):
@@ -318,7 +372,7 @@ def _initialize(dispatcher: Dispatcher, call: Call, ctx: Context) -> bytes:
     handler = dispatcher.handler
     result: dict[str, Any] = {
         "protocolVersion": call.revision.name,
-        "capabilities": _capabilities(handler),
+        "capabilities": _capabilities(dispatcher, call.revision),
         "serverInfo": handler.server_info.wire(call.revision),
     }
     if handler.instructions:
@@ -328,18 +382,27 @@ def _initialize(dispatcher: Dispatcher, call: Call, ctx: Context) -> bytes:
 
 def _discover(dispatcher: Dispatcher, call: Call, ctx: Context) -> bytes:
     handler = dispatcher.handler
-    result: dict[str, Any] = {"supportedVersions": SUPPORTED, "capabilities": _capabilities(handler)}
+    result: dict[str, Any] = {"supportedVersions": SUPPORTED, "capabilities": _capabilities(dispatcher, call.revision)}
     if handler.instructions:
         result["instructions"] = handler.instructions
     return encode(dispatcher.envelope(METHODS["server/discover"], call.revision, result))
 
 
-def _capabilities(handler: Handler) -> dict[str, Any]:
+def _capabilities(dispatcher: Dispatcher, revision: Revision) -> dict[str, Any]:
     # Log messages can come from any callback, so "logging" is always declared.
     capabilities: dict[str, Any] = {"logging": {}}
-    for feature in sorted(handler.features()):
-        capabilities[feature] = {}
+    announced = dispatcher.announced(revision)
+    for feature in sorted(dispatcher.handler.features()):
+        capabilities[feature] = _ANNOUNCEMENTS[feature] if feature in announced else {}
     return capabilities
+
+
+#: Feature -> what a server declares that tells its clients of changes.
+_ANNOUNCEMENTS: Mapping[str, dict[str, bool]] = {
+    "prompts": {"listChanged": True},
+    "resources": {"listChanged": True, "subscribe": True},
+    "tools": {"listChanged": True},
+}
 
 
 def _nothing(dispatcher: Dispatcher, call: Call, ctx: Context) -> bytes:
@@ -374,8 +437,8 @@ def _call_tool(dispatcher: Dispatcher, call: Call, ctx: Context) -> bytes:
         return encode(dispatcher.envelope(_TOOLS_CALL, call.revision, wire))
     except (ArgumentErrors, ToolError) as problem:
         return _tool_failure(dispatcher, call, str(problem) or f"Tool {name} failed")
-    except (Exception, SystemExit) as error:
-        if is_for_client(error):
+    except BaseException as error:
+        if not is_failure(error):
             raise
         return _tool_crash(dispatcher, call, name, error)
 
@@ -489,6 +552,7 @@ _TOOLS_CALL = Method(run=_call_tool, revisions=_BOTH, feature="tools", named_by=
 METHODS: Mapping[str, Method] = {
     "initialize": Method(run=_initialize, revisions=_LEGACY),
     "server/discover": Method(run=_discover, revisions=_MODERN, callback=False, cacheable=True),
+    "subscriptions/listen": Method(run=_nothing, revisions=_MODERN, callback=False, stream=True),
     "ping": Method(run=_nothing, revisions=_LEGACY, callback=False),
     "logging/setLevel": Method(run=_set_level, revisions=_LEGACY, callback=False),
     "tools/list": Method(run=_list, revisions=_BOTH, feature="tools", cacheable=True, list_kind="tools"),

@@ -41,6 +41,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     keepalive: float
     event_log: int
     event_log_bytes: int
+    max_streams: int | None
+    max_listens_per_principal: int
     progress_rate: float
     log_level: str
     page_size: int
@@ -115,6 +117,10 @@ def _count(minimum: int, maximum: float = math.inf) -> Check:
         return value
 
     return check
+
+
+def _streams(value: Any) -> int | None:
+    return None if value is None else _count(0)(value)
 
 
 def _flag(value: Any) -> bool:
@@ -285,6 +291,19 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
             "Longest life of a stream, whatever is sent on it.",
         ),
         "keepalive": Option(15.0, "seconds", _number(0, _MONTH, above=True), "Between two keep-alive comments."),
+        "max_streams": Option(
+            None,
+            "streams",
+            _streams,
+            "Most listen streams that a process holds open; more are refused with 503. None: 4096 in greenlets, 1 in "
+            "threads, where each stream keeps a thread from other work. A server with one thread holds none.",
+        ),
+        "max_listens_per_principal": Option(
+            16,
+            "streams",
+            _count(1),
+            "Most listen streams of one principal; those of unknown callers count in max_streams only.",
+        ),
         "event_log": Option(
             256,
             "messages",
@@ -320,7 +339,7 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
             "key, or list of keys",
             _keys,
             "Seals cursors; the first of a list seals, all open. At least 16 bytes. None: a random key for each "
-            "process, so that a cursor is worth nothing in another one.",
+            "process; where there are several, each list is then sent as one page.",
         ),
         "workers": Option(
             "auto",

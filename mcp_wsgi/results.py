@@ -248,7 +248,7 @@ def _joined(blocks: Iterable[Mapping[str, Any]]) -> str:
 
 
 def refusal(reply: HTTPReply) -> ProtocolError:
-    """What an answer that carries no result says: its JSON-RPC error, or else its HTTP status."""
+    """What an answer that carries no result says: its JSON-RPC error, where it redirects to, or its HTTP status."""
     try:
         messages = reply.messages
     except BodyError:
@@ -257,4 +257,8 @@ def refusal(reply: HTTPReply) -> ProtocolError:
         if isinstance(message, dict) and "error" in message:
             return ProtocolError.of(message["error"], reply)
     words = f"HTTP {reply.status} {reply.reason}".rstrip()
+    if 300 <= reply.status < 400 and (place := reply.headers["Location"]):
+        return ProtocolError(
+            0, f"{words}: it redirects to {place}, and redirects are not followed; ask there", reply=reply
+        )
     return ProtocolError(0, f"{words}: {reply.text[:200]}" if reply.body else words, reply=reply)

@@ -20,6 +20,7 @@ __all__ = [
     "META_LOG_LEVEL",
     "META_PROTOCOL_VERSION",
     "META_SERVER_INFO",
+    "META_SUBSCRIPTION_ID",
     "MODERN",
     "REVISIONS",
     "SUPPORTED",
@@ -36,6 +37,7 @@ META_CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
 META_CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 META_LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 META_SERVER_INFO = "io.modelcontextprotocol/serverInfo"
+META_SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
 
 
 class Revision(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +54,7 @@ class Revision(msgspec.Struct, frozen=True, kw_only=True):
         result_type: Whether a result carries ``resultType``.
         cache_hints: Whether cacheable results carry ``ttlMs`` and ``cacheScope``.
         server_info_in_meta: Whether each result's ``_meta`` names the server.
+        listens: Whether change notices travel on a stream that ``subscriptions/listen`` opens.
         completion_context: Whether ``completion/complete`` carries the arguments resolved so far.
     """
 
@@ -65,6 +68,7 @@ class Revision(msgspec.Struct, frozen=True, kw_only=True):
     result_type: bool
     cache_hints: bool
     server_info_in_meta: bool
+    listens: bool
     completion_context: bool
 
     @property
@@ -157,6 +161,7 @@ _ROWS = (
         result_type=True,
         cache_hints=True,
         server_info_in_meta=True,
+        listens=True,
         completion_context=True,
     ),
     Revision(
@@ -170,6 +175,7 @@ _ROWS = (
         result_type=False,
         cache_hints=False,
         server_info_in_meta=False,
+        listens=False,
         completion_context=True,
     ),
     Revision(
@@ -183,6 +189,7 @@ _ROWS = (
         result_type=False,
         cache_hints=False,
         server_info_in_meta=False,
+        listens=False,
         completion_context=True,
     ),
     Revision(
@@ -196,6 +203,7 @@ _ROWS = (
         result_type=False,
         cache_hints=False,
         server_info_in_meta=False,
+        listens=False,
         completion_context=False,
     ),
 )

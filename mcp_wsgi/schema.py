@@ -16,7 +16,10 @@ from typing import Annotated, Any, NoReturn, Union, get_args, get_origin
 
 import msgspec
 
+from mcp_wsgi.checks import kind_of
+from mcp_wsgi.content import Block
 from mcp_wsgi.docstrings import Docs, describe
+from mcp_wsgi.effort import TooMuchEffort, bounded
 from mcp_wsgi.encoding import CONTENT, OutputError, to_json
 from mcp_wsgi.errors import RegistrationError
 from mcp_wsgi.headerparams import HeaderParam, argument_at, header_params, header_value_matches
@@ -40,6 +43,7 @@ __all__ = [
     "check_name",
     "describe",
     "header_value_matches",
+    "promises_content_list",
     "to_json",
 ]
 
@@ -67,6 +71,7 @@ class Arguments:
         self.headers: tuple[HeaderParam, ...] = header_params(schema)
         self._quick = quick
         self._careful = careful
+        self._carefully = bounded(self._check)
         properties = schema.get("properties", {})
         self._no_text = frozenset(name for name, part in properties.items() if not admits_text(part, schema))
 
@@ -86,7 +91,7 @@ class Arguments:
         root = record(parameters.fields, None, closed=True)
         try:
             schema = inlined(root.schema, parameters.defs)
-            quick = _converting(parameters.fields) or root.convert
+            quick = _converting(parameters.fields) or bounded(root.convert)
             if parameters.supplied:
                 return cls(
                     schema, _supplying(quick, parameters.supplied), _supplying(root.convert, parameters.supplied)
@@ -111,6 +116,8 @@ class Arguments:
         if schema is None:
             nothing = record((), None, closed=True)
             return cls(nothing.schema, nothing.convert, nothing.convert)
+        if not isinstance(schema, Mapping):
+            raise RegistrationError(f"{owner}: the input schema is a dict, not {kind_of(schema)}")
         if schema.get("type") != "object":
             raise RegistrationError(f"{owner}: the input schema must have type: object at its root")
         try:
@@ -135,16 +142,20 @@ class Arguments:
         """
         try:
             return self._quick(arguments)
+        except TooMuchEffort as error:
+            raise ArgumentErrors(*problems([error.fault])) from None
         except (msgspec.ValidationError, Mismatch, RecursionError):
             pass
         try:
             return self._carefully(arguments)
         except Mismatch as error:
             raise ArgumentErrors(*problems(error.faults)) from None
+        except TooMuchEffort as error:
+            raise ArgumentErrors(*problems([error.fault])) from None
         except RecursionError:
             raise ArgumentErrors([Problem("", "too deeply nested to be checked")]) from None
 
-    def _carefully(self, arguments: dict[str, Any]) -> dict[str, Any]:
+    def _check(self, arguments: dict[str, Any]) -> dict[str, Any]:
         try:
             return self._careful(arguments)
         except Mismatch:
@@ -213,7 +224,7 @@ def _converting(fields: Iterable[Field]) -> _Bind | None:
                 bound[name] = shape.convert(bound[name])
         return bound
 
-    return bind_rest if rest else bind
+    return bounded(bind_rest) if rest else bind
 
 
 def _supplying(bind: _Bind, defaults: Mapping[str, Callable[[], Any]]) -> _Bind:
@@ -255,7 +266,7 @@ class StringArguments:
         self.names: tuple[tuple[str, bool, str | None], ...] = tuple(
             (field.name, field.required, field.schema.get("description")) for field in fields
         )
-        self._bind = _supplying(record(tuple(fields), None, closed=True, lax=True).convert, supplied)
+        self._bind = _supplying(bounded(record(tuple(fields), None, closed=True, lax=True).convert), supplied)
 
     @classmethod
     def from_function(cls, function: Callable[..., Any], *, owner: str, skip: Container[str] = ()) -> StringArguments:
@@ -286,8 +297,9 @@ class StringArguments:
         """
         try:
             return self._bind(dict(arguments))
-        except Mismatch as error:
-            raise ArgumentErrors(*problems(error.faults)) from None
+        except (Mismatch, TooMuchEffort) as error:
+            faults = error.faults if isinstance(error, Mismatch) else [error.fault]
+            raise ArgumentErrors(*problems(faults)) from None
 
 
 # --- output ---------------------------------------------------------------------------------------
@@ -317,6 +329,8 @@ class Output:
         Raises:
             RegistrationError: It is invalid, or cannot be used here (see ``jsonschemas``).
         """
+        if not isinstance(schema, Mapping):
+            raise RegistrationError(f"{owner}: the output schema is a dict, not {kind_of(schema)}")
         try:
             validator = Validator(schema)
         except SchemaError as error:
@@ -332,12 +346,13 @@ class Output:
             owner: What it belongs to, for error messages.
 
         Returns:
-            ``None`` if it promises no structured data: text, bytes, nothing, content, ``Any``.
+            ``None`` if it promises no structured data: text, bytes, nothing, content, ``Any``; or
+            data or content, as it comes.
 
         Raises:
-            RegistrationError: The type has no JSON form.
+            RegistrationError: The type has no JSON form, or holds content inside data.
         """
-        if _is_content(annotation):
+        if _is_content(annotation) or _may_be_content(annotation):
             return None
         compiler = Compiler(sending=True)
         try:
@@ -382,11 +397,52 @@ def _is_content(annotation: Any) -> bool:
         return _is_content(get_args(annotation)[0])
     if get_origin(annotation) in _UNIONS:
         return all(_is_content(member) for member in get_args(annotation))
-    if (get_origin(annotation) or annotation) in _LISTS:
+    if _is_list(annotation):
         members = [member for member in get_args(annotation) if member is not ...] or [Any]
         # A list of nothing but text is data, as a list of names is.
         return all(_is_content(member) for member in members) and any(_may_be_block(member) for member in members)
     return annotation in _NO_DATA or _may_be_block(annotation)
+
+
+def _may_be_content(annotation: Any) -> bool:
+    """Whether only the value tells if it is content: one alternative, or kind of item, is."""
+    kinds = [kind for part in _alternatives(annotation) for kind in (part, *_items(part))]
+    return any(isinstance(kind, type) and issubclass(kind, CONTENT) for kind in kinds)
+
+
+def promises_content_list(function: Callable[..., Any], *, owner: str) -> bool:
+    """Whether a function says that its lists, and so its empty lists, are content.
+
+    Raises:
+        RegistrationError: The annotation cannot be evaluated.
+    """
+    listed = [item for part in _alternatives(return_hint(function, owner=owner)) for item in _items(part)]
+    kinds = [kind for kind in listed if kind is not ...]
+    return all(_is_block(kind) or kind is str for kind in kinds) and any(map(_is_block, kinds))
+
+
+def _alternatives(annotation: Any) -> list[Any]:
+    """The members of a union; of anything else, itself."""
+    if get_origin(annotation) is Annotated:
+        return _alternatives(get_args(annotation)[0])
+    if type(annotation).__name__ == "TypeAliasType":
+        return _alternatives(annotation.__value__)
+    if get_origin(annotation) in _UNIONS:
+        return [part for member in get_args(annotation) for part in _alternatives(member)]
+    return [annotation]
+
+
+def _items(annotation: Any) -> list[Any]:
+    """What a list may hold; of anything else, nothing."""
+    return [part for arg in get_args(annotation) for part in _alternatives(arg)] if _is_list(annotation) else []
+
+
+def _is_list(annotation: Any) -> bool:
+    return (get_origin(annotation) or annotation) in _LISTS
+
+
+def _is_block(kind: Any) -> bool:
+    return kind is bytes or (isinstance(kind, type) and issubclass(kind, get_args(Block)))
 
 
 def _may_be_block(annotation: Any) -> bool:
@@ -407,7 +463,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _PORTABLE_LENGTH = 64
 
 
-def check_name(kind: str, name: str) -> None:
+def check_name(kind: str, name: Any) -> None:
     """Check the name of a tool.
 
     Args:
@@ -419,7 +475,7 @@ def check_name(kind: str, name: str) -> None:
 
     Source: server/tools, "Tool Names".
     """
-    if not _NAME.fullmatch(name):
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise RegistrationError(f"{kind} name {quote(name)}: use 1 to 128 of A-Z, a-z, 0-9, _, - and .")
     if "." in name or len(name) > _PORTABLE_LENGTH:
         _log.warning(

@@ -6,7 +6,6 @@ A token is signed, not secret: whoever holds it can read it. Never seal what its
 from __future__ import annotations
 
 import hashlib
-import logging
 import secrets
 from collections.abc import Sequence
 from typing import Any
@@ -15,9 +14,7 @@ import msgspec
 
 from mcp_wsgi.errors import ConfigurationError, InvalidCursor
 
-__all__ = ["MAX_TOKEN", "Cursors", "LocalCursors", "SealBroken", "Sealer", "generate_key"]
-
-_log = logging.getLogger("mcp_wsgi")
+__all__ = ["MAX_TOKEN", "Cursors", "SealBroken", "Sealer", "generate_key"]
 
 #: Most characters of a token, sealed or opened.
 MAX_TOKEN = 65_536
@@ -171,31 +168,6 @@ class Cursors:
         if type(offset) is not int or offset < 0:
             raise InvalidCursor
         return offset
-
-
-class LocalCursors(Cursors):
-    """Cursors under a key that only this process knows.
-
-    Attributes:
-        several_processes: Whether another process may be asked for the next page. Then the first
-            cursor issued logs a warning that names the way out.
-    """
-
-    def __init__(self, sealer: Sealer) -> None:
-        super().__init__(sealer)
-        self.several_processes = False
-        self._warned = False
-
-    def issue(self, list_name: str, state: str, offset: int) -> str:
-        """Make the cursor of a page, as ``Cursors`` does."""
-        if self.several_processes and not self._warned:
-            self._warned = True
-            _log.warning(
-                "a cursor of %s is worth nothing in the server's other processes: "
-                "set the option secret_key, or a page_size that makes one page of the list",
-                list_name,
-            )
-        return super().issue(list_name, state, offset)
 
 
 def generate_key() -> bytes:

@@ -12,7 +12,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, overload
+from weakref import WeakMethod
 
+from mcp_wsgi.checks import check_texts
 from mcp_wsgi.content import ResourceContents, resource_contents
 from mcp_wsgi.context import Context
 from mcp_wsgi.entries import (
@@ -27,7 +29,14 @@ from mcp_wsgi.entries import (
     tool_entry,
     written_tool_entry,
 )
-from mcp_wsgi.errors import InvalidParams, RegistrationError, ResourceNotFound, UnknownPrompt, UnknownTool
+from mcp_wsgi.errors import (
+    ConfigurationError,
+    InvalidParams,
+    RegistrationError,
+    ResourceNotFound,
+    UnknownPrompt,
+    UnknownTool,
+)
 from mcp_wsgi.functions import Completable, refuse_async
 from mcp_wsgi.handler import (
     Completion,
@@ -95,13 +104,15 @@ class MCPServer(Handler):
         channels: Callable[[Context], Iterable[str]] | None = None,
         terminate: Callable[[str, Context], None] | None = None,
     ) -> None:
-        self.server_info = ServerInfo(name, version, title, description, website_url, tuple(icons))
+        self.server_info = ServerInfo(name, version, title, description, website_url, icons)
+        check_texts(f"server {name!r}", instructions=instructions, error=ConfigurationError)
         self.instructions = instructions
         for hook, function in (("init", init), ("channels", channels), ("terminate", terminate)):
             if function is not None:
                 refuse_async(function, f"{hook} of server {name!r}")
         self._init, self._channels, self._terminate = init, channels, terminate
         self._lock = threading.RLock()
+        self._observers: list[WeakMethod[Callable[[ListKind], object]]] = []
         self._tools: Registry[ToolEntry] = self._registry("tool", "tools")
         self._resources: Registry[ResourceEntry] = self._registry("resource", "resources")
         self._templates: Registry[TemplateEntry] = self._registry("resource template", "resource_templates")
@@ -256,7 +267,7 @@ class MCPServer(Handler):
             "title": title,
             "mime_type": mime_type,
             "annotations": annotations,
-            "icons": tuple(icons),
+            "icons": icons,
             "meta": meta,
         }
 
@@ -368,12 +379,17 @@ class MCPServer(Handler):
         return Completable(function, add)
 
     def _changed(self, kind: ListKind) -> None:
-        """Follow up a change of a list, in the thread that made it; extend it to announce the change."""
+        """Follow up a change of a list, in the thread that made it, and announce it."""
         with self._lock:
             self._versions[kind] += 1
             templates = self._templates.entries.values()
             self._most_literal_first = sorted(templates, key=lambda entry: entry.template.specificity, reverse=True)
             self._features = self._find_features()
+            observers = tuple(self._observers)
+        for kept in observers:
+            announce = kept()
+            if announce is not None:
+                announce(kind)
 
     # --- policy -----------------------------------------------------------------------------------
 
@@ -465,6 +481,20 @@ class MCPServer(Handler):
         except ResourceNotFound:
             raise ResourceNotFound(uri) from None  # the client knows the URI only as it was asked for
         return resource_contents(value, uri=uri, to_json=to_json, mime_type=entry.item.mime_type)
+
+    def may_subscribe(self, uri: str, ctx: Context) -> bool:
+        """Whether a resource or template that this caller may read answers to the URI; nothing is called."""
+        try:
+            self._find_resource(uri, ctx)
+        except ResourceNotFound:
+            return False
+        return True
+
+    def observe(self, announce: Callable[[ListKind], object]) -> None:
+        """Keep a method, weakly, that is to be told of each list that changes from now on."""
+        with self._lock:
+            self._observers = [kept for kept in self._observers if kept() is not None]
+            self._observers.append(WeakMethod(announce))
 
     def _find_resource(self, uri: str, ctx: Context) -> tuple[ResourceEntry | TemplateEntry, dict[str, Any]]:
         exact = self._resources.entries.get(uri)

@@ -9,7 +9,9 @@ checks of an application's own classes, numbers beyond the range of a float.
 from __future__ import annotations
 
 import base64
+import copy
 import datetime
+import functools
 import ipaddress
 import re
 import uuid
@@ -20,6 +22,7 @@ from typing import Any, TypeAlias, Union
 
 import msgspec
 
+from mcp_wsgi.effort import effort
 from mcp_wsgi.problems import MAX_FAULTS, Fault, Mismatch, closest, mismatch
 
 __all__ = [
@@ -49,6 +52,8 @@ TEXT: frozenset[type] = frozenset({str})
 NUMBER: frozenset[type] = frozenset({int, float})
 _EVERYTHING: frozenset[type] = frozenset({str, int, float, bool, type(None), list, dict})
 
+_NO_TAGS: Mapping[str, Sequence[Any]] = {}
+
 
 class Shape:
     """What a type hint means in JSON.
@@ -61,9 +66,11 @@ class Shape:
         exact: A type that ``msgspec.convert`` takes to the very values that ``convert`` returns, and
             refuses whatever ``convert`` refuses; ``None`` if there is none. It may refuse more.
         ordered: Whether bounds apply to the converted value, not to the JSON value.
+        options: Of a shape that takes nothing but listed JSON values, these.
+        tags: Of a shape that takes objects, its properties that must have a listed value -> these.
     """
 
-    __slots__ = ("convert", "exact", "natives", "ordered", "parse", "schema")
+    __slots__ = ("convert", "exact", "natives", "options", "ordered", "parse", "schema", "tags")
 
     def __init__(
         self,
@@ -74,6 +81,8 @@ class Shape:
         parse: Callable[[str], Any] | None = None,
         exact: Any = None,
         ordered: bool = False,
+        options: Sequence[Any] = (),
+        tags: Mapping[str, Sequence[Any]] = _NO_TAGS,
     ) -> None:
         self.schema = schema
         self.convert = convert
@@ -81,6 +90,8 @@ class Shape:
         self.parse = parse or (_as_is if str in natives else _parse_json)
         self.exact = exact
         self.ordered = ordered
+        self.options = options
+        self.tags = tags
 
     def read(self, text: str) -> Any:
         """Text -> Python value; raises ``Mismatch``."""
@@ -88,8 +99,9 @@ class Shape:
 
     def noted(self, remarks: Mapping[str, Any]) -> Shape:
         """The same shape with other remarks (``description``, ``default`` ...) in its schema."""
-        schema = {**self.schema, **remarks}
-        return Shape(schema, self.convert, self.natives, parse=self.parse, exact=self.exact, ordered=self.ordered)
+        same = copy.copy(self)
+        same.schema = {**self.schema, **remarks}
+        return same
 
 
 def _as_is(value: Any) -> Any:
@@ -101,6 +113,12 @@ def _parse_json(text: str) -> Any:
         return msgspec.json.decode(text)
     except (ValueError, RecursionError):
         return text
+
+
+def _count(value: Any) -> None:
+    work = effort()
+    if work is not None:
+        work.spend(1 + len(value))
 
 
 def collect(faults: list[Fault], step: str | int, error: Mismatch) -> bool:
@@ -271,12 +289,11 @@ def choice(options: Sequence[tuple[Any, Any]], exact: Any = None) -> Shape:
     """
     sent = [value for value, _ in options]
     kinds: set[type] = {type(value) for value in sent}
-    # In Python True == 1, in JSON it is not.
-    table = {(type(value) is bool, value): result for value, result in options}
+    table = {_identity(value): result for value, result in options}
 
     def convert(value: Any) -> Any:
         if type(value) in _NAMES:
-            found = table.get((type(value) is bool, value), table)
+            found = table.get(_identity(value), table)
             if found is not table:
                 return found
         raise mismatch("enum", sent, value)
@@ -291,7 +308,8 @@ def choice(options: Sequence[tuple[Any, Any]], exact: Any = None) -> Shape:
     if len(kinds) == 1:
         schema = {"type": _NAMES[next(iter(kinds))], **schema}
     natives = kinds | NUMBER if kinds & NUMBER else kinds
-    return Shape(schema, convert, frozenset(natives), parse=parse, exact=exact if kinds in ({str}, {int}) else None)
+    known = exact if kinds in ({str}, {int}) else None
+    return Shape(schema, convert, frozenset(natives), parse=parse, exact=known, options=sent)
 
 
 # --- containers -----------------------------------------------------------------------------------
@@ -311,6 +329,7 @@ def array(
     def convert(value: Any) -> Any:
         if type(value) is not list:
             raise mismatch("type", ("array",), value)
+        _count(value)
         one = item.convert
         found: list[Any] = []
         faults: list[Fault] = []
@@ -379,6 +398,7 @@ def mapping(key: Shape, item: Shape, make: Callable[[dict[Any, Any]], Any] | Non
     def convert(value: Any) -> Any:
         if type(value) is not dict:
             raise mismatch("type", ("object",), value)
+        _count(value)
         one = item.convert
         found: dict[Any, Any] = {}
         faults: list[Fault] = []
@@ -451,6 +471,7 @@ def record(fields: Sequence[Field], make: Callable[..., Any] | None, *, closed: 
     def convert(value: Any) -> Any:
         if type(value) is not dict:
             raise mismatch("type", ("object",), value)
+        _count(value)
         found: dict[str, Any] = {}
         faults = [Fault((name,), "required", None, None) for name in required if name not in value]
         for name, part in value.items():
@@ -475,7 +496,8 @@ def record(fields: Sequence[Field], make: Callable[..., Any] | None, *, closed: 
         schema["required"] = required
     if closed:
         schema["additionalProperties"] = False
-    return Shape(schema, convert, frozenset({dict}))
+    tags = {field.name: field.shape.options for field in fields if field.required and field.shape.options}
+    return Shape(schema, convert, frozenset({dict}), tags=tags)
 
 
 # --- unions ---------------------------------------------------------------------------------------
@@ -488,17 +510,24 @@ _UNION: Any = Union
 def union(members: Sequence[Shape]) -> Shape:
     """The first of several shapes that takes a value; those that take it as it is come first.
 
-    That rule only matters for numbers: of ``float | int``, 3 becomes an int and 3.5 a float.
+    That rule only matters for numbers: of ``float | int``, 3 becomes an int and 3.5 a float. Of
+    objects that are told apart by a property, only those are tried that its value names.
     """
     if len(members) == 1:
         return members[0]
+    # Members that are being read have no tags yet.
+    narrow = functools.cache(lambda: _by_tag(members))
     orders = {kind: sorted(members, key=lambda m: kind not in m.natives) for kind in _EVERYTHING}
 
     def convert(value: Any) -> Any:
+        kind = type(value)
+        tried = narrow()(value) if kind is dict else orders.get(kind, members)
+        # The scalars have no parts to walk down, and one alternative is no choice.
+        work = effort() if len(tried) > 1 and kind in (dict, list) else None
         faults = []
-        for member in orders.get(type(value), members):
+        for member in tried:
             try:
-                return member.convert(value)
+                return member.convert(value) if work is None else work.outcome(id(member), member.convert, value)
             except Mismatch as error:
                 faults.append(error.faults)
         raise Mismatch(closest(faults))
@@ -518,6 +547,39 @@ def union(members: Sequence[Shape]) -> Shape:
     ordered = any(member.ordered for member in members)
     schema = {"anyOf": [member.schema for member in members]}
     return Shape(schema, convert, natives, parse=parse, exact=_exact_union(members), ordered=ordered)
+
+
+def _by_tag(members: Sequence[Shape]) -> Callable[[dict[str, Any]], Sequence[Shape]]:
+    """What to try for an object: raises ``Mismatch`` if a property rules all out."""
+    takers = [member for member in members if dict in member.natives]
+    others = [member for member in members if dict not in member.natives]
+    shared = [name for name in (takers[0].tags if takers else ()) if all(name in member.tags for member in takers)]
+    if len(takers) < 2 or not shared:
+        order = [*takers, *others]
+        return lambda value: order
+    # The property that has a value for each alone is the one that tells them apart, if there is one.
+    tag = max(shared, key=lambda name: len({_identity(o) for member in takers for o in member.tags[name]}))
+    table: dict[Any, list[Shape]] = {}
+    for member in takers:
+        for option in member.tags[tag]:
+            table.setdefault(_identity(option), []).append(member)
+    options = [option for member in takers for option in member.tags[tag]]
+
+    def narrow(value: dict[str, Any]) -> Sequence[Shape]:
+        if tag not in value:
+            return takers
+        given = value[tag]
+        found = table.get(_identity(given)) if type(given) in _NAMES else None
+        if found is None:
+            raise Mismatch((Fault((tag,), "enum", options, given),))
+        return found
+
+    return narrow
+
+
+def _identity(value: Any) -> tuple[bool, Any]:
+    # In Python True == 1, in JSON it is not.
+    return type(value) is bool, value
 
 
 def _exact_union(members: Sequence[Shape]) -> Any:

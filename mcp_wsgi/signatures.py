@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 import inspect
 import sys
@@ -12,8 +13,10 @@ import msgspec
 
 from mcp_wsgi.constraints import is_field
 from mcp_wsgi.docstrings import describe
+from mcp_wsgi.encoding import OutputError, to_json
 from mcp_wsgi.errors import RegistrationError
 from mcp_wsgi.headerparams import HEADER_KEYWORD
+from mcp_wsgi.problems import Mismatch, problems
 from mcp_wsgi.shapes import SCALARS, Field, Shape, union
 from mcp_wsgi.typehints import Compiler, Unsupported, evaluate, remark_default, scope_of
 
@@ -56,6 +59,7 @@ def read_parameters(function: Callable[..., Any], *, owner: str, skip: Container
             default = _Default(parameter.default)
             hint = _hint(parameter, default, scope)
             shape = _nullable(compiler.shape(hint), default)
+            _check_default(shape, default.value)
         except Unsupported as error:
             raise RegistrationError(f"{owner}: parameter {parameter.name}: {error}") from error
         fields.append(_field(parameter.name, shape, default, docs.params.get(parameter.name)))
@@ -142,6 +146,31 @@ def _nullable(shape: Shape, default: _Default) -> Shape:
     """A default of None says that null may be given, whatever the hint forgot to say."""
     says = default.required or default.value is not None or type(None) in shape.natives
     return shape if says or HEADER_KEYWORD in shape.schema else union([shape, SCALARS[type(None)]])
+
+
+def _check_default(shape: Shape, default: Any) -> None:
+    """Refuse a default that a client would be refused for, were it to send what is listed.
+
+    Raises:
+        Unsupported: The schema rules it out.
+    """
+    parts = default if isinstance(default, (list, tuple, set, frozenset)) else [default]
+    # Instances of classes may be written with more than they are made of.
+    if default is inspect.Parameter.empty or not all(isinstance(part, _PLAIN) for part in parts):
+        return
+    try:
+        shape.convert(to_json(default))
+    except OutputError:
+        return
+    except Mismatch as error:
+        told = problems([fault for fault in error.faults if fault.keyword not in _LATE])[0]
+        if told:
+            raise Unsupported(f"its default does not fit its type: {told[0]}; change one of them") from None
+
+
+_PLAIN = (str, int, float, bool, enum.Enum)
+# What is only wrong for the conversion: the schema takes the value.
+_LATE = ("format", "value")
 
 
 def _field(name: str, shape: Shape, default: _Default, text: str | None) -> Field:

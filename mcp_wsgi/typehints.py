@@ -11,6 +11,7 @@ import collections
 import collections.abc
 import enum
 import functools
+import operator
 import pathlib
 import re
 import sys
@@ -21,9 +22,9 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, 
 
 import msgspec
 
-from mcp_wsgi.constraints import annotated, read_metadata
+from mcp_wsgi.constraints import annotated, constrained, read_metadata
 from mcp_wsgi.docstrings import innermost
-from mcp_wsgi.encoding import OutputError, to_json
+from mcp_wsgi.encoding import CONTENT, OutputError, to_json
 from mcp_wsgi.headerparams import HEADER_KEYWORD
 from mcp_wsgi.jsonschemas import rebuilt
 from mcp_wsgi.members import Member, has_members, members_of, qualifier
@@ -200,7 +201,10 @@ class Compiler:
 
     def _array(self, hint: Any) -> Shape:
         make, exact = _ARRAYS[get_origin(hint) or hint]
-        item = self.shape(next(iter(get_args(hint)), Any))
+        kind = next(iter(get_args(hint)), Any)
+        item = self.shape(kind)
+        if make in (set, frozenset) and _is_unhashable(kind):
+            raise Unsupported(f"{_name(hint)}: a set cannot hold {_name(kind)}: use list, or a frozen dataclass")
         return array(item, make, exact)
 
     def _tuple(self, hint: Any) -> Shape:
@@ -259,6 +263,7 @@ class Compiler:
         body = read()
         self.defs[name] = body.schema
         shape.convert, shape.natives, shape.parse, shape.exact = body.convert, body.natives, body.parse, body.exact
+        shape.options, shape.tags = body.options, body.tags
         return shape
 
     def _free_name(self, name: str) -> str:
@@ -274,6 +279,22 @@ class Compiler:
         # With a _missing_ of its own, a class takes more values than it lists.
         listed = hint._missing_.__func__ is enum.Enum._missing_.__func__  # type: ignore[attr-defined]
         return choice(options, exact=hint if listed else None)
+
+    def _flags(self, hint: Any, _: Any) -> Shape:
+        bits = {name: member.value for name, member in hint.__members__.items()}
+        if not bits:
+            raise Unsupported(f"{_name(hint)} has no members")
+        all_bits = functools.reduce(operator.or_, bits.values())
+        shape = constrained(subclass(SCALARS[int], hint), {"minimum": 0, "maximum": all_bits})
+        return shape.noted({"description": f"Sum of {', '.join(f'{name}={bit}' for name, bit in bits.items())}"})
+
+    def _content(self, hint: Any, _: Any) -> Shape:
+        if self._sending:
+            raise Unsupported(
+                f"{_name(hint)} is content, and cannot be a part of structured data: "
+                "return it alone, in a list of content, or in a ToolResult"
+            )
+        return self._members(hint, hint)
 
     def _scalar_subclass(self, hint: Any, _: Any) -> Shape:
         base = next(base for base in (str, int, float) if issubclass(hint, base))
@@ -394,7 +415,9 @@ class Compiler:
             lambda origin: hasattr(origin, "__get_pydantic_core_schema__") or hasattr(origin, "__pydantic_validator__"),
             _pydantic_class,
         ),
+        (_is_class(enum.Flag), _flags),
         (_is_class(enum.Enum), _enumeration),
+        (_is_class(*CONTENT), _content),
         (has_members, _members),
         (_is_class(pathlib.PurePath), _path),
         (_is_class(str, int, float), _scalar_subclass),
@@ -432,6 +455,21 @@ def _without_null(hint: Any) -> Any:
     if get_origin(hint) not in (Union, types.UnionType):
         return hint
     return _subscripted(Union, tuple(member for member in get_args(hint) if member is not type(None)))
+
+
+def _is_unhashable(hint: Any) -> bool:
+    """Whether no value of a type can be in a set."""
+    origin = get_origin(hint) or hint
+    if origin is Annotated:
+        return _is_unhashable(get_args(hint)[0])
+    if origin in (Union, types.UnionType):
+        return all(map(_is_unhashable, get_args(hint)))
+    if origin is tuple:
+        return ... not in get_args(hint) and any(map(_is_unhashable, get_args(hint)))
+    if not isinstance(origin, type) or origin in (set, frozenset):
+        return origin is set
+    made = _ARRAYS[origin][0] or list if origin in _ARRAYS else dict if origin in _MAPPINGS else origin
+    return made.__hash__ is None
 
 
 def _subscripted(kind: Any, parameter: Any) -> Any:

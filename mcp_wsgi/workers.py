@@ -57,10 +57,11 @@ class Job(Protocol):
     def lock(self) -> AbstractContextManager[Any]:
         """A new lock that blocks only who waits for it, and may be held by who blocks."""
 
-    def kill(self) -> None:
-        """Raise ``Cancelled`` in the callback where the kind of worker can; else do nothing.
+    def kill(self, announce: Callable[[], object]) -> None:
+        """Raise ``Cancelled`` in the callback, where the kind of worker can, right after ``announce()``.
 
-        May be called from any thread or greenlet, once.
+        As one step: a callback that reads what was announced and stops by itself is not raised at
+        again, in the midst of its clean-up. May be called from any thread or greenlet, once.
         """
 
     def abandon(self) -> None:
@@ -109,6 +110,10 @@ class Crew:
             if self.running >= self._limit:
                 raise Overloaded(f"Overloaded: {self._limit} calls are running")
             self.running += 1
+
+    def event(self) -> Any:
+        """A new event, as ``Job.event`` makes one, for who waits outside of a job."""
+        return threading.Event()
 
     def ended(self) -> None:
         """Count a job out."""
@@ -179,6 +184,10 @@ class GreenletCrew(Crew):
     def pause(self) -> None:
         """Give the hub, and through it everybody who is ready, one turn."""
         self.sleep(0)
+
+    def event(self) -> Any:
+        """A new event that only the caller's greenlet, or another of its thread, waits for."""
+        return _GreenletEvent(self, self.hub(), self.thread())
 
     def guard(self) -> Any:
         """A lock of the operating system's: greenlets take turns only where they block."""
@@ -264,16 +273,19 @@ class _GreenletJob:
     def lock(self) -> AbstractContextManager[Any]:
         return _GreenletLock(self._crew, self._thread)
 
-    def kill(self) -> None:
+    def kill(self, announce: Callable[[], object]) -> None:
         worker = self._worker
-        if self._crew.current() is not worker:
-            self._hub.loop.run_callback_threadsafe(_cancel, worker)
+        if self._crew.current() is worker:
+            announce()
+        else:
+            self._hub.loop.run_callback_threadsafe(_cancel, worker, announce)
 
     def abandon(self) -> None:
         pass
 
 
-def _cancel(worker: Any) -> None:
+def _cancel(worker: Any, announce: Callable[[], object]) -> None:
+    announce()
     if not worker.dead:
         worker.throw(Cancelled)
 
@@ -440,8 +452,8 @@ class _ThreadJob:
     def lock(self) -> AbstractContextManager[Any]:
         return threading.Lock()
 
-    def kill(self) -> None:
-        pass
+    def kill(self, announce: Callable[[], object]) -> None:
+        announce()
 
     def abandon(self) -> None:
         pass
@@ -525,8 +537,9 @@ class _InlineJob:
             if not (worker.dead or self._resting):
                 worker.parent = host.parent or _hub()
 
-    def kill(self) -> None:
-        # While somebody waits for the worker it is not ours to switch to; the next ``ctx`` call ends it.
+    def kill(self, announce: Callable[[], object]) -> None:
+        announce()
+        # While somebody waits for the worker it is not ours to switch to.
         if self._host is None and not self._worker.dead:
             self._to_end = True
             self.resume(Cancelled)

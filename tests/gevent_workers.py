@@ -301,7 +301,7 @@ def test_a_callback_is_killed_wherever_it_blocks(crew: GreenletCrew, blocks: Cal
             ended.append("cleaned up")
 
     job = crew.start(callback)
-    job.kill()
+    job.kill(int)
     while (item := take(job)) == "item":
         pass
     assert item is Cancelled
@@ -317,7 +317,7 @@ def take(job: Job) -> Any:
 
 def test_a_kill_may_come_from_any_thread(crew: GreenletCrew) -> None:
     job = crew.start(sleeping)
-    HUB.threadpool.apply(job.kill)
+    HUB.threadpool.apply(job.kill, (int,))
     assert take(job) is Cancelled
 
 
@@ -330,7 +330,7 @@ def test_a_kill_that_comes_too_late_does_nothing(crew: GreenletCrew) -> None:
 
     job = crew.start(callback)
     gate.set()
-    job.kill()  # the callback gets its turn first
+    job.kill(int)  # the callback gets its turn first
     turns()
     assert job.take(WAIT) == "done"
 
@@ -339,7 +339,7 @@ def test_a_callback_does_not_kill_itself(crew: GreenletCrew) -> None:
     """Whoever finds, while emitting, that the client is gone, raises on the spot."""
 
     def callback(job: Job) -> str:
-        job.kill()
+        job.kill(int)
         gevent.sleep(0)
         return "done"
 
@@ -349,7 +349,7 @@ def test_a_callback_does_not_kill_itself(crew: GreenletCrew) -> None:
 def test_a_kill_does_not_reach_the_request(crew: GreenletCrew) -> None:
     def request() -> object:
         job = crew.start(sleeping)
-        job.kill()
+        job.kill(int)
         gevent.sleep(0.001)
         return take(job)
 
@@ -372,12 +372,10 @@ def rest() -> bool:
     """Whether nothing stale wakes this greenlet up."""
     before = time.monotonic()
     gevent.sleep(0.03)
-    return time.monotonic() - before >= 0.03
+    return time.monotonic() - before > 0.02
 
 
-@pytest.mark.parametrize(
-    ("kind", "blocks"), [(GreenletCrew, True), (GreenletCrew, False), (InlineCrew, True), (ThreadCrew, True)]
-)
+@pytest.mark.parametrize(("kind", "blocks"), [(GreenletCrew, True), (GreenletCrew, False), (InlineCrew, True)])
 def test_what_interrupts_a_start_leaves_the_job_to_the_hub(kind: type[Crew], blocks: bool) -> None:
     """The request's greenlet goes on with other work, and the job's end does not disturb it."""
     crew, gate, ended = kind(10), Event(), []
@@ -571,7 +569,7 @@ def test_an_inline_job_is_not_killed_behind_the_back_of_its_taker() -> None:
         return "done"
 
     def canceller() -> None:
-        jobs[0].kill()
+        jobs[0].kill(int)
         jobs[0].abandon()
 
     gevent.spawn_later(0.005, canceller)
@@ -594,5 +592,5 @@ def test_an_inline_job_left_to_the_hub_can_be_killed() -> None:
     (job,) = jobs
     assert job.take(0) is NOTHING
     job.abandon()
-    job.kill()
+    job.kill(int)
     assert (ended, crew.running) == ([True], 0)

@@ -309,6 +309,8 @@ class _Judge:
             self._fail("one message, one data line: some clients read no more")
         if data and data[0]:
             message = self._json(data[0].encode())
+            if isinstance(message, list) and self._revisions != (_DEFAULT_LEGACY,):
+                self._fail("an array: batches came with 2025-03-26 and went with it")
             for part in message if isinstance(message, list) else [message]:
                 self._streamed(part)
         elif data and self._revisions != (_NEWEST_LEGACY,):
@@ -326,11 +328,11 @@ class _Judge:
             self._fail(f"event field {name}: {value}")
 
     def _streamed(self, message: Any) -> None:
+        if self._exchange.method == "POST" and not self._pending:
+            self._fail(f"a message after the answer: {message}")
         if isinstance(message, dict) and "method" not in message:
             self._response(message)
             return
-        if self._exchange.method == "POST" and not self._pending:
-            self._fail(f"a message after the answer: {message}")
         self._check(message, None, ANY_ID)
         self._exchange.messages.append(message)
         params = message.get("params", {})
@@ -358,7 +360,7 @@ class _Judge:
 
     def _may_lack_id(self, code: object) -> bool:
         """Whether there is no one id to echo: of a batch, a notification, or what could not be read."""
-        return code in (-32700, -32600) or isinstance(self._exchange.body, list) or not self._exchange.requests
+        return code in (-32700, -32600) or isinstance(self._exchange.body, list) or not self._pending
 
     def _check(self, message: object, method: str | None, request_id: object) -> None:
         verdicts = {

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, make_server
@@ -95,16 +96,24 @@ class Quiet(WSGIRequestHandler):
         pass
 
 
-@pytest.fixture(scope="module")
-def url(file: str) -> Iterator[str]:
-    """The same server on a socket."""
-    app: Any = load(f"{file}:application")
+@contextmanager
+def serving(app: Any) -> Iterator[str]:
+    """Serve an application on a socket; the URL of its root."""
     with make_server("127.0.0.1", 0, app, handler_class=Quiet) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/own"
-        server.shutdown()
-        thread.join()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.fixture(scope="module")
+def url(file: str) -> Iterator[str]:
+    """The same server on a socket."""
+    with serving(load(f"{file}:application")) as base:
+        yield f"{base}/own"
 
 
 @pytest.fixture(params=["file", "url"])
@@ -264,6 +273,18 @@ def test_a_network_failure_says_nothing_about_the_revision(capsys: Capture) -> N
     assert "refused" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("status", ["301 Moved Permanently", "302 Found", "307 Temporary Redirect"])
+def test_a_redirect_is_named_and_not_followed(status: str, capsys: Capture) -> None:
+    def app(environ: Any, start_response: Any) -> list[bytes]:
+        start_response(status, [("Location", "https://h.example/mcp"), ("Content-Type", "text/html")])
+        return [b"<h1>over there</h1>"]
+
+    with serving(app) as base:
+        assert main(["list", f"{base}/mcp"]) == 1
+    words = f"mcp-wsgi: HTTP {status}: it redirects to https://h.example/mcp, and redirects are not followed; ask there"
+    assert capsys.readouterr().err.startswith(words)
+
+
 # --- what can go wrong ----------------------------------------------------------------------------
 
 
@@ -307,6 +328,41 @@ def test_what_the_parser_refuses_is_exit_code_2(arguments: list[str], capsys: Ca
     assert "usage: mcp-wsgi" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "takes"),
+    [
+        ("--port", "http", "a number from 0 to 65535"),
+        ("--port", "65536", "a number from 0 to 65535"),
+        ("--port", "-1", "a number from 0 to 65535"),
+        ("--workers", "many", "a whole number from 1 on"),
+        ("--threads", "0", "a whole number from 1 on"),
+    ],
+)
+def test_a_wrong_number_is_refused_with_what_is_taken(option: str, value: str, takes: str, capsys: Capture) -> None:
+    with pytest.raises(SystemExit):
+        main(["serve", "x", f"{option}={value}"])
+    assert f"error: argument {option}: takes {takes}, not '{value}'\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["call", "FILE", "add\udcff"], "argument NAME:"),
+        (["prompt", "FILE", "ask\udcff"], "argument NAME:"),
+        (["read", "FILE", "notes://\udcff"], "argument URI:"),
+    ],
+)
+def test_a_name_that_is_no_text_is_refused(file: str, arguments: list[str], named: str, capsys: Capture) -> None:
+    with pytest.raises(SystemExit):
+        main([file if argument == "FILE" else argument for argument in arguments])
+    assert f"{named} must be UTF-8\n" in capsys.readouterr().err
+
+
+def test_bytes_that_are_no_text_name_their_argument(file: str) -> None:
+    done = run("call", file, "shout", b"text=\xff\xfe")
+    assert (done.returncode, done.stderr) == (2, "mcp-wsgi: text must be UTF-8\n")
+
+
 @pytest.mark.parametrize("command", ["serve", "list", "call", "read", "prompt"])
 def test_every_command_explains_itself(command: str, capsys: Capture) -> None:
     with pytest.raises(SystemExit) as caught:
@@ -315,7 +371,7 @@ def test_every_command_explains_itself(command: str, capsys: Capture) -> None:
     assert "Exit codes" in capsys.readouterr().out
 
 
-def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str | bytes, **options: Any) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "mcp_wsgi", *arguments]
     return subprocess.run(command, check=False, capture_output=True, text=True, **options)
 

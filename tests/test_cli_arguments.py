@@ -128,6 +128,27 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
         strings([f"a=@{tmp_path / 'x'}"])
 
 
+@pytest.mark.parametrize("word", ["text=\udcff", 'text:="\udcff"', "unknown=a\udc80b"])
+def test_bytes_that_are_no_text_are_refused_by_the_name_of_their_argument(word: str) -> None:
+    """Python reads such bytes of a command line as lone surrogates (PEP 383)."""
+    name = word.partition("=")[0].removesuffix(":")
+    for read in (lambda words: tool_arguments(words, SCHEMA), strings, options):
+        with pytest.raises(UsageError, match=f"^{name} must be UTF-8$"):
+            read([word])
+
+
+def test_names_header_fields_and_json_are_text_too(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"^the name 'k\\udcff' must be UTF-8$"):
+        strings(["k\udcff=1"])
+    with pytest.raises(UsageError, match=r"^header X must be UTF-8$"):
+        header_fields(["X: \udcff"])
+    with pytest.raises(UsageError, match=r"^--json must be UTF-8$"):
+        json_object('{"a": "\udcff"}')
+    # The name of a file may be any bytes.
+    (file := tmp_path / "v\udcff").write_text("1")
+    assert strings([f"a=@{file}"]) == {"a": "1"}
+
+
 @pytest.mark.parametrize("text", ["[1]", "1", "{"])
 def test_arguments_as_json_are_an_object(text: str) -> None:
     with pytest.raises(UsageError, match="--json"):

@@ -63,16 +63,26 @@ def test_a_wrong_option_is_refused() -> None:
 
 
 def test_an_application_keeps_its_own_options() -> None:
-    app = build(Settings(target="shop_server:application", path="/x"), implied={"hosts": ("localhost",)})
+    app = build(Settings(target="shop_server:application"), implied={"hosts": ("localhost",)})
     assert isinstance(app, MCPApp)
     assert (app.options.path, app.options.hosts) == ("/own", frozenset())
 
 
-@pytest.mark.parametrize("setting", [{"origins": ("*",)}, {"hosts": ("a",)}, {"options": {"page_size": 1}}])
+@pytest.mark.parametrize(
+    "setting",
+    [{"origins": ("*",)}, {"hosts": ("a",)}, {"options": {"page_size": 1}}, {"path": "/x"}, {"options": {"path": "/"}}],
+)
 def test_an_application_takes_no_options(setting: dict[str, Any]) -> None:
     name = next(iter(setting.get("options", setting)))
-    with pytest.raises(TargetError, match=f"is a WSGI application and has its own options: {name} cannot be set here"):
+    words = f"has its own options: {name} cannot be set here; set .* wsgi_app\\({name}=...\\), or name the MCPServer"
+    with pytest.raises(TargetError, match=words):
         build(Settings(target="shop_server:application", **setting), implied={})
+
+
+def test_a_path_that_is_no_path_is_refused_for_any_application() -> None:
+    for name in ("mcp", "application", "plain"):
+        with pytest.raises(OptionError, match="option path: takes a path"):
+            build(Settings(target=f"shop_server:{name}", path="x"), implied={})
 
 
 @pytest.mark.parametrize(
@@ -80,9 +90,12 @@ def test_an_application_takes_no_options(setting: dict[str, Any]) -> None:
     [
         (Settings(target="shop_server"), Facts("my shop", "/mcp", False)),
         (Settings(target="shop_server", path="/"), Facts("my shop", "/", False)),
-        (Settings(target="shop_server:application", path="/x"), Facts("my shop", "/own", True)),
+        (Settings(target="shop_server:application"), Facts("my shop", "/own", True)),
+        (Settings(target="shop_server:application", path="/own/"), Facts("my shop", "/own", True)),
         (Settings(target="shop_server:plain"), Facts("mcp", "/mcp", None)),
         (Settings(target="shop_server:plain", path="/x"), Facts("mcp", "/x", None)),
+        (Settings(target="shop_server:plain", path="/"), Facts("mcp", "/", None)),
+        (Settings(target="shop_server:plain", options={"path": "/x"}), Facts("mcp", "/x", None)),
     ],
 )
 def test_a_target_is_known_by_its_facts(settings: Settings, expected: Facts) -> None:

@@ -647,3 +647,27 @@ def test_meta_is_json(value: Any) -> None:
 
 def test_meta_is_a_dict() -> None:
     refused(lambda: check_meta([("k", 1)]), "type list")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda meta: Text("a", meta=meta),
+        lambda meta: ToolResult(meta=meta),
+        lambda meta: ResourceContents("a://b", text="", meta=meta),
+        lambda meta: PromptResult("a", meta=meta),
+    ],
+)
+def test_meta_is_copied_when_a_value_is_built(make: Any) -> None:
+    meta = {"a": {"b": [1]}}
+    value = make(meta)
+    meta["a"]["b"].append(2)
+    meta["c"] = {}
+    assert value.meta == {"a": {"b": [1]}}
+
+
+def test_annotations_are_copied_when_a_value_is_built() -> None:
+    annotations: dict[str, Any] = {"audience": ["user"]}
+    text = Text("a", annotations=annotations)
+    annotations["audience"].append("nobody")
+    assert text.annotations == {"audience": ["user"]}

@@ -74,6 +74,12 @@ def test_what_the_client_leaves_unsaid_is_empty() -> None:
     assert (ctx.principal, ctx.meta, ctx.headers, ctx.environ, ctx.state) == (None, {}, {}, {}, {})
 
 
+def test_the_state_is_the_very_dict_that_was_given() -> None:
+    state: dict[str, Any] = {}
+    Context(Call("m", {}, 1, REVISION), Sink(), state).state["k"] = 1
+    assert state == {"k": 1}
+
+
 def test_two_calls_share_no_state() -> None:
     """S26-BASE-18."""
     first, second = context(Sink()), context(Sink())
@@ -92,7 +98,7 @@ def test_cancelling_ends_the_callback_at_whatever_it_asks_of_the_context_next() 
         ctx.raise_if_cancelled,
         lambda: ctx.report_progress(1),
         lambda: ctx.log("debug", "x"),
-        lambda: list(ctx.track([1])),
+        lambda: next(ctx.track([1])),
     ]
     for call in calls:
         with pytest.raises(Cancelled):
@@ -295,11 +301,11 @@ def test_an_unknown_level_is_refused_by_name(level: str) -> None:
 
 
 @pytest.mark.parametrize("data", [float("nan"), object(), "\ud800", [float("inf")]])
-def test_data_without_a_json_form_is_refused_where_it_would_be_sent(data: Any) -> None:
+@pytest.mark.parametrize("level", [None, "debug"])
+def test_data_without_a_json_form_is_refused_whoever_listens(data: Any, level: str | None) -> None:
     sink = Sink()
-    context(sink).info(data)  # nobody listens, so nothing is looked at
     with pytest.raises(OutputError):
-        context(sink, level="debug").info(data)
+        context(sink, level=level).info(data)
     assert sink.sent == []
 
 

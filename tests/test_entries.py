@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_wsgi.content import ResourceContents
+from mcp_wsgi.content import Image, ResourceContents, Text, ToolResult
 from mcp_wsgi.context import Context
 from mcp_wsgi.entries import (
     own_words,
@@ -306,3 +306,34 @@ def test_a_function_speaks_for_itself_unless_told() -> None:
 def test_a_partial_speaks_with_the_words_of_its_function() -> None:
     entry = tool_entry(functools.partial(add, b=1), name="increment")
     assert (entry.item.description or "").startswith("Add two numbers.")
+
+
+# --- lists of content -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "annotation", [list[Text], list[Image], list[Text | str], tuple[Image, ...], list[Text] | None]
+)
+def test_an_empty_list_of_content_is_content(annotation: Any) -> None:
+    def tool() -> Any:
+        return []
+
+    tool.__annotations__["return"] = annotation
+    assert tool_entry(tool).call({}, CTX) == ToolResult()
+    assert written_tool_entry(Tool(name="t"), tool).call({}, CTX) == ToolResult()
+
+
+@pytest.mark.parametrize("annotation", [Any, list[Any], list[Text | dict[str, int]], list[str], None])
+def test_any_other_empty_list_is_data(annotation: Any) -> None:
+    def tool() -> Any:
+        return []
+
+    tool.__annotations__["return"] = annotation
+    assert tool_entry(tool).call({}, CTX) == []
+
+
+def test_a_list_that_holds_content_is_left_alone() -> None:
+    def tool() -> list[Text]:
+        return [Text("a")]
+
+    assert tool_entry(tool).call({}, CTX) == [Text("a")]

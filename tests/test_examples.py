@@ -218,6 +218,8 @@ def test_everything_lists_what_it_has(client: Client) -> None:
         "test_logging_tool",
         "test_x_mcp_header",
         "json_schema_2020_12_tool",
+        "test_trigger_tool_change",
+        "test_trigger_prompt_change",
     ]
     assert [item["uri"] for item in client.list_resources()] == ["test://static-text", "test://static-binary"]
     assert [item["uriTemplate"] for item in client.list_resource_templates()] == ["test://template/{id}/data"]
@@ -349,3 +351,18 @@ def test_the_environment_is_passed_on_as_it_is(monkeypatch: pytest.MonkeyPatch) 
 def test_an_unknown_word_in_the_environment_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="EVERYTHING_SESSIONS takes auto, true, false, not 'yes'"):
         application(monkeypatch, EVERYTHING_SESSIONS="yes")
+
+
+@pytest.mark.parametrize(
+    ("tool", "wanted", "method"),
+    [
+        ("test_trigger_tool_change", "toolsListChanged", "notifications/tools/list_changed"),
+        ("test_trigger_prompt_change", "promptsListChanged", "notifications/prompts/list_changed"),
+    ],
+)
+def test_everything_tells_of_its_changes(tool: str, wanted: str, method: str) -> None:
+    app = everything.mcp.wsgi_app(workers="threads")
+    with Client(app).stream("subscriptions/listen", {"notifications": {wanted: True}}) as stream:
+        assert next(stream)["method"] == "notifications/subscriptions/acknowledged"
+        assert not Client(app).call_tool(tool).is_error
+        assert next(stream)["method"] == method

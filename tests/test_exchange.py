@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import gc
 import json
-import queue
 import threading
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice
 from time import monotonic
@@ -77,8 +76,9 @@ class Script(Crew):
     def lock(self) -> Any:
         return threading.Lock()
 
-    def kill(self) -> None:
+    def kill(self, announce: Callable[[], object]) -> None:
         self.log.append("kill")
+        announce()
 
     def abandon(self) -> None:
         self.log.append("abandon")
@@ -457,16 +457,72 @@ def test_a_callback_that_waits_for_room_hears_that_nobody_reads(
     concurrent: Crew, cancel: bool, outcome: Answer
 ) -> None:
     """S26-HTTP-13, T25-HTTP-10."""
-    outcomes = queue.SimpleQueue[Answer]()
+    outcomes: list[Answer] = []
+    full, ended = threading.Event(), threading.Event()
+
+    def messages() -> Iterator[bytes]:
+        yield from MANY[:2]
+        full.set()
+        yield from MANY[2:]
 
     def callback(exchange: Exchange) -> Answer:
-        outcomes.put(emitting(exchange, MANY))
+        outcomes.append(emitting(exchange, messages()))
+        ended.set()
         return DONE
 
     exchange = started(concurrent, callback, event_log=2)
     assert exchange.first() is None
+    assert full.wait(WAIT)
+    assert not ended.wait(0.01)
     exchange.leave(cancel=cancel)
-    assert outcomes.get(timeout=WAIT) is outcome
+    assert ended.wait(WAIT)
+    assert outcomes == [outcome]
+
+
+def test_a_callback_is_told_of_its_end_once(crew: Crew) -> None:
+    """Its clean-up may block, and nothing breaks into that."""
+    steps: list[str] = []
+    ended = threading.Event()
+
+    def callback(exchange: Exchange) -> Answer:
+        try:
+            exchange.emit(b"1")
+            while not exchange.cancelled:
+                threading.Event().wait(0.001)
+            exchange.emit(b"2")
+        except Cancelled:
+            steps.append("told")
+        finally:
+            threading.Event().wait(0.01)
+            steps.append("cleaned up")
+            ended.set()
+        return STOPPED
+
+    exchange = started(crew, callback)
+    assert exchange.first() is None
+    exchange.leave(cancel=True)
+    exchange.leave(cancel=True)
+    assert ended.wait(WAIT)
+    assert steps == ["told", "cleaned up"]
+
+
+def test_a_reader_that_goes_at_the_last_moment_is_not_waited_for() -> None:
+    class Room(threading.Event):
+        def clear(self) -> None:
+            exchange.leave(cancel=False)
+            super().clear()
+
+        def wait(self, timeout: float | None = None) -> bool:
+            raise AssertionError("nobody is left to wake it up")
+
+    class Crowded(Script):
+        def event(self) -> Any:
+            return Room()
+
+    crew = Crowded()
+    exchange = Exchange(crew, Options.build({"event_log": 1}), crew.clock, streaming=True, late=lambda: LATE)
+    exchange.start(lambda exchange: DONE)
+    assert emitting(exchange, MANY) is DONE
 
 
 def test_a_job_is_killed_once_and_abandoned_before_that_only() -> None:
@@ -621,6 +677,30 @@ if PATCHED:
         assert exchange.first() is None
         *messages, last = exchange.messages()
         assert (sorted(messages, key=str), last) == (sorted(MANY[:50] * 4, key=str), b"done")
+
+    @pytest.mark.parametrize("kind", ["greenlets", "inline"])
+    def test_a_call_within_a_call_ends_with_it(kind: str) -> None:
+        """S26-CAN-02."""
+        inner_crew, ended = crew_for(kind, 1), threading.Event()
+
+        def inner(exchange: Exchange) -> Answer:
+            try:
+                threading.Event().wait(WAIT)
+            finally:
+                ended.set()
+            return DONE
+
+        def outer(exchange: Exchange) -> Answer:
+            exchange.emit(b"begun")
+            nested = started(inner_crew, inner)
+            return nested.first() or DONE
+
+        exchange = started(crew_for("greenlets", 1), outer)
+        assert exchange.first() is None
+        assert not ended.wait(0.01)
+        exchange.leave(cancel=True)
+        assert ended.wait(WAIT)
+        assert inner_crew.running == 0
 
 else:
 

@@ -350,3 +350,18 @@ def test_a_completer_is_handed_on_and_stays_as_it_is() -> None:
     decorated = completable.complete("b")(plain)
     assert decorated is plain
     assert added == [("b", plain)]
+
+
+@pytest.mark.parametrize("name", ["ctx", "context"])
+def test_a_bare_context_is_warned_of(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    scope: dict[str, Any] = {}
+    exec(f"def tool({name}): ...", scope)
+    inspect_function(scope["tool"], "tool")
+    assert f"write {name}: Context" in caplog.text
+
+
+def test_an_annotated_context_is_not_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    def tool(ctx: Context, context: str) -> None: ...
+
+    inspect_function(tool, "tool")
+    assert not caplog.records

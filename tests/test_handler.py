@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mcp_wsgi.context import Context
-from mcp_wsgi.errors import RegistrationError, ResourceNotFound, UnknownPrompt, UnknownTool
+from mcp_wsgi.errors import ConfigurationError, RegistrationError, ResourceNotFound, UnknownPrompt, UnknownTool
 from mcp_wsgi.handler import (
     Completion,
     CompletionArgument,
@@ -322,3 +322,62 @@ def test_values_cannot_be_edited(value: Any, field: str) -> None:
 def test_a_developers_mistake_fails_by_name(make: Any, words: str) -> None:
     with pytest.raises(RegistrationError, match=words):
         make()
+
+
+# --- values of a wrong type -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"title": 5}, "tool t: title takes text, not a value of type int"),
+        ({"description": b"x"}, "tool t: description takes text, not a value of type bytes"),
+        ({"description": "\ud800"}, "tool t: description: the text holds a lone surrogate"),
+        ({"annotations": 5}, "tool t: annotations is a dict, not a value of type int"),
+        ({"icons": 5}, "tool t: icons is a list of Icon"),
+        ({"meta": 5}, "meta of tool t: takes a dict"),
+    ],
+)
+def test_a_value_of_a_wrong_type_is_refused_where_it_is_written(fields: Any, words: str) -> None:
+    with pytest.raises(RegistrationError, match=words):
+        Tool(name="t", **fields)
+
+
+def test_other_listed_values_are_checked_alike() -> None:
+    for make in (
+        lambda: Resource(uri="a://b", name=5),  # type: ignore[arg-type]
+        lambda: Resource(uri="a://b", name=None),  # type: ignore[arg-type]
+        lambda: ResourceTemplate(uri_template="a://{b}", name="b", mime_type=5),  # type: ignore[arg-type]
+        lambda: Prompt(name="p", title=5),  # type: ignore[arg-type]
+        lambda: Prompt(name="p", arguments=["a"]),  # type: ignore[list-item]
+        lambda: PromptArgument(5),  # type: ignore[arg-type]
+        lambda: PromptArgument(None),  # type: ignore[arg-type]
+        lambda: Icon("https://a/b.png", mime_type=5),  # type: ignore[arg-type]
+        lambda: Icon("https://a/b.png", sizes=5),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(RegistrationError):
+            make()
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"name": None}, "server None: name takes text"),
+        ({"name": 5}, "server 5: name takes text"),
+        ({"version": 1}, "server 'x': version takes text"),
+        ({"title": 5}, "server 'x': title takes text"),
+        ({"icons": 5}, "server 'x': icons is a list of Icon"),
+    ],
+)
+def test_a_server_describes_itself_in_text(fields: Any, words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        ServerInfo(**{"name": "x", **fields})
+
+
+def test_what_was_checked_does_not_change() -> None:
+    meta, hints, icons = {"a": [1]}, {"readOnlyHint": True}, [Icon("https://a/b.png")]
+    tool = Tool(name="t", meta=meta, annotations=hints, icons=icons)
+    meta["a"].append(2)
+    hints.clear()
+    icons.clear()
+    assert (tool.meta, tool.annotations, len(tool.icons)) == ({"a": [1]}, {"readOnlyHint": True}, 1)

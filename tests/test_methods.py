@@ -28,12 +28,13 @@ from mcp_wsgi.handler import Feature
 from mcp_wsgi.methods import METHODS, Dispatcher, is_for_client
 from mcp_wsgi.revisions import LEGACY, META_SERVER_INFO, MODERN, REVISIONS, SUPPORTED, Revision
 from mcp_wsgi.sealing import Cursors, Sealer
+from mcp_wsgi.testing import Client, ProtocolError
 from tests.contexts import Heard
 from tests.spec.kit import CALLS, everything
 
 NEW, OLD = MODERN[0], LEGACY[0]
 #: Methods of the revisions that are not served yet.
-LATER = {"resources/subscribe", "resources/unsubscribe", "subscriptions/listen"}
+LATER = {"resources/subscribe", "resources/unsubscribe"}
 
 
 def dispatcher(handler: Handler | None = None, **options: Any) -> Dispatcher:
@@ -433,3 +434,33 @@ def test_anything_iterable_is_a_completion(make: Callable[[], Any]) -> None:
             return make()
 
     assert run(dispatcher(Suggesting()), "completion/complete")["completion"]["values"] == ["a", "b"]
+
+
+class _TimeOut(BaseException):
+    """As gevent's time-out: no ``Exception``."""
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), GeneratorExit(), _TimeOut()])
+def test_whatever_ends_a_tool_is_told_in_band(error: BaseException) -> None:
+    """S26-TOOL-11."""
+    mcp = MCPServer("ends")
+
+    @mcp.tool
+    def ending() -> str:
+        raise error
+
+    result = Client(mcp, workers="threads").call_tool("ending")
+    assert result.is_error
+
+
+@pytest.mark.parametrize("workers", ["threads"])
+def test_an_interrupt_raised_on_a_workers_thread_frees_the_caller(workers: str) -> None:
+    mcp = MCPServer("interrupts")
+
+    @mcp.tool
+    def interrupted() -> str:
+        raise KeyboardInterrupt
+
+    with pytest.raises(ProtocolError) as caught:
+        Client(mcp, workers=workers).call_tool("interrupted")
+    assert caught.value.code == -32603

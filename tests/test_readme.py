@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -44,7 +45,8 @@ def test_the_samples_run_and_what_they_mount_answers(tmp_path: Path) -> None:
     """In a process of their own: one of them sets up Django, which can be done once."""
     script = tmp_path / "samples.py"
     script.write_text("\n".join(checked_samples()), "utf-8")
-    done = subprocess.run([sys.executable, script], cwd=ROOT, capture_output=True, text=True, check=False)
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, script], env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["answered"] * 5
 

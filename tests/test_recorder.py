@@ -140,7 +140,9 @@ def test_an_application_may_start_its_response_with_the_first_chunk() -> None:
         (Fixed("404 Not Found", []), "says why"),
         (streaming(), "ends without an answer"),
         (streaming(PONG, log("info")), "after the answer"),
-        (streaming(PONG, PONG), "answer to no request"),
+        (streaming(PONG, PONG), "after the answer"),
+        (streaming(PONG, REFUSAL), "after the answer"),
+        (streaming(PONG, REFUSAL | {"error": {"code": -32603, "message": "No."}}), "after the answer"),
         (streaming(progress(1), PONG), "not given"),
     ],
 )
@@ -156,7 +158,8 @@ def test_a_wrong_answer_to_a_request_is_refused(app: Fixed, why: str) -> None:
         ([progress(1, "q"), CALLED], "not given"),
         ([log("info"), CALLED], "not asked for"),
         ([{"jsonrpc": "2.0", "id": 9, "method": "ping"}, CALLED], "sends no request"),
-        ([[CALLED], CALLED], "no request"),
+        ([CALLED, CALLED], "after the answer"),
+        ([[CALLED]], "array"),
     ],
 )
 def test_a_modern_stream_has_only_what_was_asked_for(messages: list[object], why: str) -> None:
@@ -261,6 +264,20 @@ def test_other_errors_carry_the_id() -> None:
     error = {"jsonrpc": "2.0", "error": {"code": -32601, "message": "No."}}
     assert "without id" in refused(answering(error), PING)
     assert post(answering(error | {"id": 1}), PING).status_code == 200
+
+
+def test_an_error_without_id_answers_what_wants_no_response() -> None:
+    error = {"jsonrpc": "2.0", "error": {"code": -32603, "message": "No."}}
+    for body in ({"jsonrpc": "2.0", "method": "notifications/initialized"}, [PING]):
+        assert post(answering(error, "400 Bad Request"), body).status_code == 400
+
+
+def test_an_initialize_in_a_batch_agrees_on_nothing() -> None:
+    """T25-BASE-08."""
+    batch = [PING | {"method": "initialize", "params": {"protocolVersion": "2025-11-25"}}]
+    error = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32600, "message": "No."}}
+    assert post(answering([error]), batch).status_code == 200
+    assert "answers no batch" in refused(answering([error]), batch, MCP_Protocol_Version="2025-11-25")
 
 
 def test_a_batch_is_answered_by_an_array_with_each_id() -> None:

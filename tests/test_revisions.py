@@ -108,6 +108,8 @@ def test_the_oldest_revision_has_no_links() -> None:
         ("result_type", (True, False, False, False)),
         ("cache_hints", (True, False, False, False)),
         ("server_info_in_meta", (True, False, False, False)),
+        # S26-SUB-12
+        ("listens", (True, False, False, False)),
         # T25-COMP-01
         ("completion_context", (True, True, True, False)),
     ],

@@ -58,6 +58,11 @@ class Row(TypedDict):
     a: int
 
 
+@dataclasses.dataclass
+class Holder:
+    note: Text
+
+
 class Model(pydantic.BaseModel):
     a: int
     b: str | None = None
@@ -536,7 +541,7 @@ def test_results_are_encoded(annotation: Any, value: Any, data: Any) -> None:
         (tuple[int, str], (1,), "has 1 item, needs at least 2"),
         (float, float("nan"), "nan is no JSON number"),
         (list[Item], [Item("a", float("inf"))], "[0].price: inf is no JSON number"),
-        (dict[str, int], {1: 1}, "1 is no text"),
+        (dict[str, int], {1.5: 1}, "1.5 is no text"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
@@ -648,3 +653,45 @@ def test_an_annotation_with_bytes_announces_them() -> None:
     output = Output.from_annotation(dict[str, bytes], owner="tool")
     assert output is not None
     assert output.dump({"data": b"\x00\xff"}) == {"data": "AP8="}
+
+
+def test_integer_names_are_sent_as_the_schema_says() -> None:
+    output = Output.from_annotation(dict[int, str], owner="tool")
+    assert output is not None
+    assert output.schema["propertyNames"] == {"pattern": "^-?[0-9]+$"}
+    assert output.dump({1: "a", -2: "b"}) == {"1": "a", "-2": "b"}
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        ToolResult | dict[str, int],
+        ToolResult | Item,
+        Image | dict[str, int],
+        Text | Item | None,
+        Annotated[Text | Item, "either"],
+        list[Text | dict[str, int]],
+        list[Image] | Item,
+    ],
+)
+def test_data_or_content_is_told_by_the_value(annotation: Any) -> None:
+    assert Output.from_annotation(annotation, owner="tool") is None
+
+
+@pytest.mark.parametrize("annotation", [dict[str, Text], list[list[Text]], list[dict[str, Image]], Holder])
+def test_content_inside_data_is_refused(annotation: Any) -> None:
+    with pytest.raises(RegistrationError, match=r"(Text|Image) is content, and cannot be a part of structured data"):
+        Output.from_annotation(annotation, owner="tool")
+
+
+@pytest.mark.parametrize("schema", [True, [], "x", 5])
+def test_a_schema_is_a_dict(schema: Any) -> None:
+    with pytest.raises(RegistrationError, match="tool 't': the input schema is a dict, not a value of type"):
+        Arguments.from_schema(schema, owner="tool 't'")
+    with pytest.raises(RegistrationError, match="tool 't': the output schema is a dict, not a value of type"):
+        Output.from_schema(schema, owner="tool 't'")
+
+
+def test_a_name_is_text() -> None:
+    with pytest.raises(RegistrationError, match="tool name 5"):
+        check_name("tool", 5)

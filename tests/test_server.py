@@ -10,6 +10,7 @@ from mcp_wsgi import MCPApp
 from mcp_wsgi.content import ResourceContents
 from mcp_wsgi.context import Context
 from mcp_wsgi.errors import (
+    ConfigurationError,
     InvalidParams,
     MissingArgument,
     OptionError,
@@ -749,3 +750,9 @@ def test_a_subclass_may_make_a_list_itself() -> None:
     prompt = server.find_prompt("made", CTX)
     assert prompt is not None
     assert prompt.name == "made"
+
+
+@pytest.mark.parametrize("options", [{"name": None}, {"instructions": 5}, {"icons": 5}, {"version": 1}])
+def test_a_server_says_in_text_how_it_is_used(options: Any) -> None:
+    with pytest.raises(ConfigurationError, match="server"):
+        MCPServer(**{"name": "x", **options})

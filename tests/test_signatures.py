@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import decimal
 import functools
 import inspect
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import msgspec
 import pytest
 from pydantic import Field
 
@@ -217,3 +220,43 @@ def test_the_return_annotation_is_evaluated() -> None:
     assert return_hint(find, owner="x") == list[str]
     assert return_hint(Shop().find, owner="x") is type(None)
     assert return_hint(lambda: 1, owner="x") is inspect.Signature.empty
+
+
+@pytest.mark.parametrize(
+    ("hint", "default"),
+    [
+        (int, "not an int"),
+        (str, 5),
+        (int, True),
+        (list[int], ["a"]),
+        (Literal["a", "b"], "c"),
+        (Annotated[int, msgspec.Meta(ge=1)], 0),
+        (int, Field("x")),
+    ],
+)
+def test_a_default_that_its_type_refuses_is_refused(hint: Any, default: Any) -> None:
+    def tool(x: Any = default) -> None: ...
+
+    tool.__annotations__["x"] = hint
+    with pytest.raises(RegistrationError, match=r"parameter x: its default does not fit its type: .*; change one"):
+        read_parameters(tool, owner="tool")
+
+
+@pytest.mark.parametrize(
+    ("hint", "default"),
+    [
+        (int, None),
+        (float, 1),
+        (set[int], frozenset()),
+        (decimal.Decimal, decimal.Decimal("NaN")),
+        (uuid.UUID, ""),
+        (int, object()),
+        (list[int], (1, 2)),
+        (dict[str, int], {}),
+    ],
+)
+def test_a_default_that_a_client_might_send_is_taken(hint: Any, default: Any) -> None:
+    def tool(x: Any = default) -> None: ...
+
+    tool.__annotations__["x"] = hint
+    assert len(read_parameters(tool, owner="tool").fields) == 1

@@ -527,3 +527,58 @@ def test_type_aliases_may_be_recursive_and_generic() -> None:
     assert schema_of(Few[int])["prefixItems"] == [INTEGER, INTEGER]
     assert schema_of(Tree)["anyOf"][1] == {"type": "array", "items": {"$ref": "#/$defs/Tree"}}
     assert convert(Tree, [1, [2]]) == [1, [2]]
+
+
+# --- flags, and sets of what cannot be in a set ---------------------------------------------------
+
+
+class Access(enum.Flag):
+    READ = 1
+    WRITE = 2
+
+
+def test_flags_may_be_combined() -> None:
+    shape = Compiler().shape(Access)
+    assert shape.schema == {"type": "integer", "minimum": 0, "maximum": 3, "description": "Sum of READ=1, WRITE=2"}
+    assert [shape.convert(bits) for bits in (0, 1, 3)] == [Access(0), Access.READ, Access.READ | Access.WRITE]
+    for wrong in (4, -1, "READ", True):
+        with pytest.raises(Mismatch):
+            shape.convert(wrong)
+
+
+def test_flags_without_members_are_refused() -> None:
+    with pytest.raises(Unsupported, match="has no members"):
+        Compiler().shape(enum.Flag("Nothing", {}))
+
+
+@dataclasses.dataclass
+class Loose:
+    a: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Fixed:
+    a: int
+
+
+@pytest.mark.parametrize(
+    "hint",
+    [
+        set[list[int]],
+        frozenset[dict[str, int]],
+        collections.abc.Set[collections.abc.Sequence[int]],
+        set[Loose],
+        set[set[int]],
+        set[tuple[int, list[int]]],
+        set[list[int] | Loose],
+        set[Annotated[Loose, "note"]],
+    ],
+)
+def test_a_set_of_what_no_set_holds_is_refused(hint: Any) -> None:
+    with pytest.raises(Unsupported, match=r"a set cannot hold .*: use list, or a frozen dataclass"):
+        Compiler().shape(hint)
+
+
+@pytest.mark.parametrize("hint", [set[Fixed], set[frozenset[int]], set[tuple[int, ...]], set[Any], set[int | Loose]])
+def test_a_set_of_what_may_be_in_one_is_taken(hint: Any) -> None:
+    assert Compiler().shape(hint).schema["type"] == "array"

@@ -150,6 +150,22 @@ def test_jobs_do_not_get_in_each_other_s_way(crew: Crew) -> None:
     assert [list(everything(job)) for job in jobs] == expected
 
 
+def test_jobs_nest(crew: Crew) -> None:
+    """A tool may call another application in its own process."""
+
+    def inner(job: Job) -> str:
+        job.put("inner item")
+        return "inner end"
+
+    def outer(job: Job) -> list[str]:
+        nested = crew.start(inner)
+        job.put("outer item")
+        return [nested.take(WAIT), nested.take(WAIT)]
+
+    job = crew.start(outer)
+    assert [job.take(WAIT), job.take(WAIT)] == ["outer item", ["inner item", "inner end"]]
+
+
 def test_nothing_of_a_job_outlives_it(crew: Crew) -> None:
     """An idle thread of the pool, for one, holds nothing of its last job."""
 
@@ -193,7 +209,7 @@ def test_kill_ends_the_callback_where_the_kind_of_worker_can(crew: Crew) -> None
 
     job = crew.start(callback)
     assert job.take(WAIT) == "begun"
-    job.kill()
+    job.kill(int)
     if not KILLS[crew.kind]:
         go_on.set()
     assert ended.get(timeout=WAIT) == ("killed" if KILLS[crew.kind] else "came to its end")
@@ -202,7 +218,7 @@ def test_kill_ends_the_callback_where_the_kind_of_worker_can(crew: Crew) -> None
 def test_kill_after_the_end_does_nothing(crew: Crew) -> None:
     job = crew.start(lambda job: "done")
     assert job.take(WAIT) == "done"
-    job.kill()
+    job.kill(int)
     job.abandon()
     crew.pause()
     assert crew.running == 0
@@ -452,7 +468,7 @@ def test_killing_an_inline_job_runs_its_clean_up_whatever_that_emits() -> None:
 
     crew = InlineCrew(1)
     job = crew.start(callback)
-    job.kill()
+    job.kill(int)
     assert (steps, crew.running) == ([0, 1, 2], 0)
 
 
@@ -467,13 +483,13 @@ def test_a_killed_inline_job_that_goes_on_all_the_same_is_let_run() -> None:
 
     steps: list[str] = []
     crew = InlineCrew(1)
-    crew.start(callback).kill()
+    crew.start(callback).kill(int)
     assert (steps, crew.running) == (["ignored", "end"], 0)
 
 
 def test_an_inline_callback_cannot_kill_or_abandon_the_ground_it_stands_on() -> None:
     def callback(job: Job) -> str:
-        job.kill()
+        job.kill(int)
         job.abandon()
         job.put("nobody rests now")
         return "end"

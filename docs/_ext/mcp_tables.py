@@ -48,7 +48,6 @@ _LEGACY = frozenset(REVISIONS) - _MODERN
 NOT_SERVED: Mapping[str, frozenset[str]] = {
     "resources/subscribe": _LEGACY,
     "resources/unsubscribe": _LEGACY,
-    "subscriptions/listen": _MODERN,
     "elicitation/create": frozenset(REVISIONS) - {"2025-03-26"},
     "sampling/createMessage": frozenset(REVISIONS),
     "roots/list": frozenset(REVISIONS),
@@ -78,6 +77,7 @@ DIFFERENCES: Mapping[str, Callable[[Revision], str]] = {
     "Code of an unknown resource": lambda r: str(r.not_found_code),
     "Cache hints on lists and reads": lambda r: _WORDS[r.cache_hints],
     "Server's name in every result": lambda r: _WORDS[r.server_info_in_meta],
+    "Notices of changes": lambda r: "subscriptions/listen" if r.listens else ABSENT,
     "A closed connection cancels the call": lambda r: _WORDS[r.modern],
 }
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from mcp_wsgi import __version__
 from mcp_wsgi.cli import serving, trying
-from mcp_wsgi.cli.arguments import UsageError, options
+from mcp_wsgi.cli.arguments import UsageError, is_text, options
 from mcp_wsgi.context import LEVELS
 from mcp_wsgi.errors import ConfigurationError
 from mcp_wsgi.results import ProtocolError
@@ -141,7 +141,7 @@ def _describe_list(parser: argparse.ArgumentParser) -> None:
 
 def _describe_call(parser: argparse.ArgumentParser) -> None:
     _add_common(parser)
-    parser.add_argument("name", metavar="NAME", help="name of the tool")
+    parser.add_argument("name", type=_text_argument, metavar="NAME", help="name of the tool")
     parser.add_argument(
         "arguments",
         metavar="KEY=VALUE",
@@ -156,13 +156,13 @@ def _describe_call(parser: argparse.ArgumentParser) -> None:
 
 def _describe_read(parser: argparse.ArgumentParser) -> None:
     _add_common(parser)
-    parser.add_argument("uri", metavar="URI")
+    parser.add_argument("uri", type=_text_argument, metavar="URI")
     _add_raw(parser)
 
 
 def _describe_prompt(parser: argparse.ArgumentParser) -> None:
     _add_common(parser)
-    parser.add_argument("name", metavar="NAME", help="name of the prompt")
+    parser.add_argument("name", type=_text_argument, metavar="NAME", help="name of the prompt")
     parser.add_argument("arguments", metavar="KEY=VALUE", nargs="*", help="arguments; @PATH is the content of a file")
     _add_raw(parser)
 
@@ -190,14 +190,25 @@ _COMMANDS: Mapping[str, tuple[str, Describe, Run]] = {
 
 
 def _port(text: str) -> int:
-    number = int(text)
-    if not 0 <= number <= 65535:
-        raise argparse.ArgumentTypeError(f"{number} is no port")
-    return number
+    return _number(text, range(65536), "a number from 0 to 65535")
 
 
 def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
+    return _number(text, range(1, sys.maxsize), "a whole number from 1 on")
+
+
+def _number(text: str, fitting: range, words: str) -> int:
+    # Only an ArgumentTypeError has words of ours; of a ValueError argparse shows the function's name.
+    try:
+        number = int(text)
+    except ValueError:
+        number = fitting.start - 1
+    if number not in fitting:
+        raise argparse.ArgumentTypeError(f"takes {words}, not {text!r}")
     return number
+
+
+def _text_argument(text: str) -> str:
+    if not is_text(text):
+        raise argparse.ArgumentTypeError("must be UTF-8")
+    return text

@@ -7,7 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["UsageError", "admits_string", "header_fields", "json_object", "options", "strings", "tool_arguments"]
+__all__ = [
+    "UsageError",
+    "admits_string",
+    "header_fields",
+    "is_text",
+    "json_object",
+    "options",
+    "strings",
+    "tool_arguments",
+]
 
 
 class UsageError(Exception):
@@ -25,7 +34,7 @@ def tool_arguments(words: Iterable[str], schema: Mapping[str, Any]) -> dict[str,
         schema: The tool's input schema.
 
     Raises:
-        UsageError: A word that is no such pair, a key given twice, broken JSON, an unreadable file.
+        UsageError: A word that is no such pair or no UTF-8, a key given twice, broken JSON, an unreadable file.
     """
     properties = schema.get("properties", {})
     return {
@@ -54,16 +63,27 @@ def header_fields(words: Iterable[str]) -> dict[str, str]:
         name, colon, value = word.partition(":")
         if not colon or not name.strip():
             raise UsageError(f"{word!r} is no header; write 'Name: value'")
+        _check_text(name, f"the name {name!r}")
+        _check_text(value, f"header {name.strip()}")
         fields[name.strip()] = value.strip()
     return fields
 
 
 def json_object(text: str) -> dict[str, Any]:
     """Read a JSON object, out of the file if the text is ``@path``. Raises ``UsageError``."""
-    value = _json(_content(text), "--json")
+    value = _json(_content(text, "--json"), "--json")
     if not isinstance(value, dict):
         raise UsageError("--json takes a JSON object, such as '{\"name\": 1}'")
     return value
+
+
+def is_text(word: str) -> bool:
+    """Whether a word of the command line was UTF-8; other bytes arrive as lone surrogates (PEP 383)."""
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def admits_string(schema: Any, root: Mapping[str, Any], depth: int = 8) -> bool:
@@ -108,11 +128,18 @@ def _pairs(words: Iterable[str]) -> Iterator[tuple[str, str, bool]]:
         if key in seen:
             raise UsageError(f"{key} is given twice")
         seen.add(key)
-        yield key, _content(value), explicit
+        _check_text(key, f"the name {key!r}")
+        yield key, _content(value, key), explicit
 
 
-def _content(value: str) -> str:
+def _check_text(word: str, name: str) -> None:
+    if not is_text(word):
+        raise UsageError(f"{name} must be UTF-8")
+
+
+def _content(value: str, name: str) -> str:
     if not value.startswith("@"):
+        _check_text(value, name)
         return value
     try:
         return Path(value[1:]).read_text("utf-8")

@@ -26,6 +26,7 @@ from mcp_wsgi.cli.targets import TargetError, file_of, load
 from mcp_wsgi.errors import ConfigurationError
 from mcp_wsgi.handler import Handler
 from mcp_wsgi.http_client import WSGIApplication
+from mcp_wsgi.options import Options
 from mcp_wsgi.sealing import generate_key
 from mcp_wsgi.wsgi.app import MCPApp
 
@@ -54,7 +55,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         target: What ``targets.load`` takes.
         host: Name or address to listen at.
         port: TCP port; 0 for any free one.
-        path: URL path of the endpoint; ``None`` for ``/mcp``, or what the application says.
+        path: URL path of the endpoint; ``None`` for what an ``MCPApp`` says, else for ``/mcp``.
         workers: Number of processes.
         worker_class: One of ``WORKER_CLASSES``.
         threads: Threads of a ``gthread`` worker.
@@ -80,7 +81,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def app_options(self) -> dict[str, Any]:
-        """The options that were asked for; an application brings its own, and takes none of them."""
+        """The options that were asked for; an application brings its own, and takes none of them.
+
+        The path of one that is no ``MCPApp`` is the exception: nobody but the caller can know it.
+        """
         named = {"path": self.path, "origins": self.origins, "hosts": self.hosts}
         return {**{name: value for name, value in named.items() if value}, **self.options}
 
@@ -116,12 +120,21 @@ def build(settings: Settings, *, implied: Mapping[str, Any]) -> Handler | WSGIAp
     target = load(settings.target)
     if isinstance(target, Handler):
         return MCPApp(target, **{**settings.app_options, **implied})
-    given = [name for name in settings.app_options if name != "path"]
+    _check_application(target, settings)
+    return target
+
+
+def _check_application(app: WSGIApplication, settings: Settings) -> None:
+    """Refuse the options that an application would ignore."""
+    given = dict(settings.app_options)
+    path = Options.build({"path": given.pop("path", "/mcp")}).path
+    if isinstance(app, MCPApp) and path != app.options.path and "path" in settings.app_options:
+        given["path"] = path
     if given:
         raise TargetError(
-            f"{settings.target} is a WSGI application and has its own options: {', '.join(given)} cannot be set here"
+            f"{settings.target} is a WSGI application and has its own options: {', '.join(given)} cannot be set here; "
+            f"set them where it is made, as in wsgi_app({next(iter(given))}=...), or name the MCPServer instead"
         )
-    return target
 
 
 def facts(settings: Settings) -> Facts:
@@ -129,7 +142,7 @@ def facts(settings: Settings) -> Facts:
     app = build(settings, implied={})
     if isinstance(app, MCPApp):
         return Facts(app.handler.server_info.name, app.options.path or "/", app.options.auth is not None)
-    return Facts("mcp", settings.path or "/mcp", None)
+    return Facts("mcp", settings.app_options.get("path", "/mcp"), None)
 
 
 def check(settings: Settings) -> Facts:

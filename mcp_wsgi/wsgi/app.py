@@ -22,12 +22,13 @@ from mcp_wsgi.errors import (
     ParseError,
     UnsupportedMediaType,
 )
-from mcp_wsgi.handler import Handler
+from mcp_wsgi.handler import Handler, ListKind
 from mcp_wsgi.jsonrpc import Batch, Id, Invalid, Message, Request, parse
 from mcp_wsgi.methods import Dispatcher, is_for_client
 from mcp_wsgi.options import Options
-from mcp_wsgi.revisions import REVISIONS
-from mcp_wsgi.sealing import Cursors, LocalCursors, Sealer, generate_key
+from mcp_wsgi.revisions import MODERN, REVISIONS
+from mcp_wsgi.sealing import Cursors, Sealer, generate_key
+from mcp_wsgi.subscriptions import Kind, Listeners
 from mcp_wsgi.workers import Crew, crew_for
 from mcp_wsgi.wsgi import guards, legacy, modern
 from mcp_wsgi.wsgi.calls import Calls
@@ -43,7 +44,8 @@ __all__ = ["MCPApp"]
 log = logging.getLogger("mcp_wsgi")
 
 _STATUS_LINES = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
-_CURSOR_SALT = "mcp_wsgi.cursor"
+#: Listen streams of a process by the kind of its workers: an idle greenlet is cheap, a thread is not.
+_MAX_STREAMS = {"greenlets": 4096, "threads": 1, "inline": 1}
 
 
 class MCPApp:
@@ -66,19 +68,24 @@ class MCPApp:
         self.handler = handler
         self.options = Options.build(options)
         self._crew: Crew | None = None
-        keys = self.options.secret_key
-        self._local_cursors = None if keys else LocalCursors(Sealer((generate_key(),), salt=_CURSOR_SALT))
+        keys = self.options.secret_key or (generate_key(),)
         self._dispatcher = Dispatcher(
             handler,
-            self._local_cursors or Cursors(Sealer(keys, salt=_CURSOR_SALT)),
+            Cursors(Sealer(keys, salt="mcp_wsgi.cursor")),
             page_size=self.options.page_size,
             cache_ttl=self.options.cache_ttl,
             cache_scope=self.options.cache_scope,
             expose_errors=self.options.expose_errors,
         )
+        self._listeners: Listeners | None = None
+        self._clock = clock
         self._modern = modern.ModernEndpoint(
-            self._dispatcher, self._calls(clock, status=modern.status_of, cancel_on_close=True)
+            self._dispatcher,
+            self._calls(clock, status=modern.status_of, cancel_on_close=True),
+            self.options,
+            self._open_listeners,
         )
+        handler.observe(self._announce)
         # A session-era client that goes away may come back for the answer, so its call goes on.
         self._legacy = legacy.LegacyEndpoint(
             self._dispatcher, self._calls(clock, status=legacy.status_of, cancel_on_close=False), self.options
@@ -96,15 +103,75 @@ class MCPApp:
             crew = self._crew = crew_for(self.options.workers, self.options.max_calls)
         return crew
 
+    def _settle(self, environ: Mapping[str, Any]) -> None:
+        """Learn from the first request what kind of server this is."""
+        # A server with one thread could answer nobody else while it holds a stream.
+        concurrent = self._workers().kind == "greenlets" or bool(environ.get("wsgi.multithread"))
+        self._dispatcher.holds_streams = concurrent and self.options.max_streams != 0
+        self._dispatcher.shares_key = bool(self.options.secret_key) or not environ.get("wsgi.multiprocess")
+
+    def _open_listeners(self) -> Listeners:
+        listeners = self._listeners
+        if listeners is None:
+            crew, options = self._workers(), self.options
+            limit = _MAX_STREAMS[crew.kind] if options.max_streams is None else options.max_streams
+            listeners = self._listeners = Listeners(
+                options.max_listens_per_principal,
+                limit,
+                crew.event,
+                self._clock,
+                guard=crew.guard,
+                result_meta=self._dispatcher.own_meta(MODERN[0]),
+            )
+        return listeners
+
+    # --- telling clients --------------------------------------------------------------------------
+
+    def tools_changed(self) -> int:
+        """Tell the clients that listen that the list of tools has changed; returns how many there are.
+
+        An ``MCPServer`` whose tools come and go says so by itself. Safe from any thread or greenlet.
+        Clients of other processes are not reached.
+        """
+        return self._publish("tools")
+
+    def prompts_changed(self) -> int:
+        """Tell the clients that listen that the list of prompts has changed, as ``tools_changed`` does."""
+        return self._publish("prompts")
+
+    def resources_changed(self) -> int:
+        """Tell the clients that listen that a list of resources has changed, as ``tools_changed`` does."""
+        return self._publish("resources")
+
+    def resource_updated(self, uri: str) -> int:
+        """Tell the clients that subscribed to a resource that it has changed, as ``tools_changed`` does.
+
+        Args:
+            uri: The resource; subscribers of one that its path lies in are told, too.
+        """
+        return 0 if self._listeners is None else self._listeners.publish_update(uri)
+
+    def _publish(self, kind: Kind) -> int:
+        return 0 if self._listeners is None else self._listeners.publish(kind)
+
+    def _announce(self, kind: ListKind) -> None:
+        self._publish("resources" if kind == "resource_templates" else kind)
+
+    def close(self) -> None:
+        """End the streams that are open, each with its result; later ones are refused."""
+        self._open_listeners().close()
+
+    # --- answering --------------------------------------------------------------------------------
+
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one HTTP request."""
         request = _request(environ)
-        if self._local_cursors is not None:
-            self._local_cursors.several_processes = environ.get("wsgi.multiprocess", False)
         try:
             reply = self._reply(request)
         except Exception as error:  # noqa: BLE001 - _refusal logs it
             reply = _refusal(request, error, None)
+            if request.method == "HEAD":  # which is never served, so it always comes by here
+                reply = HttpReply(reply.status, reply.headers, ())
         headers = reply.headers
         if self.options.origins or "HTTP_ORIGIN" in environ:
             headers = [*headers, *guards.cors_headers(request, self.options)]
@@ -115,7 +182,7 @@ class MCPApp:
             if isinstance(reply.body, Stream):
                 reply.body.close()
             raise
-        return () if request.method == "HEAD" else reply.body
+        return reply.body
 
     def _reply(self, request: HttpRequest) -> HttpReply:
         options = self.options
@@ -126,25 +193,25 @@ class MCPApp:
         principal = guards.authenticate(request, options)
         if request.method != "POST":
             raise MethodNotAllowed(request.method, guards.HTTP_METHODS)
-        if not is_json(request.headers.get("Content-Type") or ""):
+        headers = request.headers
+        if not is_json(headers.get("Content-Type") or ""):
             raise UnsupportedMediaType
         body = request.read(options.max_body)
         message = parse(body, max_depth=options.max_depth, max_batch=options.max_batch)
         try:
-            return self._answer(request, message, principal)
+            if self._crew is None:
+                self._settle(request.environ)
+            accept = accepted(headers.get("Accept"))
+            if not (accept.json or accept.sse) and _wants_answer(message):
+                raise NotAcceptable  # noqa: TRY301 - below is where all refusals are made
+            version = field(headers, "MCP-Protocol-Version")
+            revision = None if version is None else REVISIONS.get(version)
+            if modern.is_modern(message, revision):
+                return self._modern.post(request, message, accept, principal)
+            return self._legacy.post(request, message, version, revision, accept, principal)
         except Exception as error:  # noqa: BLE001 - _refusal logs it
             # From here on the id is known, and what refuses a request carries it.
             return _refusal(request, error, message.id if isinstance(message, (Request, Invalid)) else None)
-
-    def _answer(self, request: HttpRequest, message: Message | Batch, principal: Any) -> HttpReply:
-        accept = accepted(request.headers.get("Accept"))
-        if not (accept.json or accept.sse) and _wants_answer(message):
-            raise NotAcceptable
-        version = field(request.headers, "MCP-Protocol-Version")
-        revision = None if version is None else REVISIONS.get(version)
-        if modern.is_modern(message, revision):
-            return self._modern.post(request, message, accept, principal)
-        return self._legacy.post(request, message, version, revision, accept, principal)
 
 
 def _wants_answer(message: Message | Batch) -> bool:
@@ -260,9 +327,9 @@ class _BodyReader:
         if not (declared.isascii() and declared.isdigit()):
             raise InvalidRequest("Invalid request: Content-Length is no length")
         # Python takes no number of any length out of a text.
-        if len(declared) > 18 or int(declared) > limit:
+        length = int(declared) if len(declared) < 19 else limit + 1
+        if length > limit:
             raise BodyTooLarge(limit)
-        length = int(declared)
         body: bytes = environ["wsgi.input"].read(length)
         if len(body) < length:
             body += self._rest(length - len(body))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from mcp_wsgi.context import Call, Context
@@ -85,7 +86,7 @@ class Calls:
         exchange.start(work)
         answer = exchange.first()
         if answer is None:
-            return stream_reply(exchange, cancel_on_close=self._cancel_on_close)
+            return stream_reply(exchange.messages(), partial(exchange.leave, cancel=self._cancel_on_close))
         return answer_reply(answer, as_json=accept.json)
 
     def answer(self, method: Method, call: Call, exchange: Exchange) -> Answer:
@@ -97,9 +98,9 @@ class Calls:
             return self.failure(call, error)
         except Cancelled:
             return self.failure(call, InternalError("Cancelled"))
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # noqa: BLE001 - crash logs it
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt) and not self._crew().concurrent:
+                raise  # on the caller's own thread it is the user's wish to end the process
             # Whatever ends a worker from outside must still free its caller.
             return self.failure(call, self._dispatcher.crash(call, error))
 

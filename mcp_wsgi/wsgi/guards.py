@@ -7,6 +7,7 @@ question (which browser origins may call?) decides both.
 from __future__ import annotations
 
 import ipaddress
+import threading
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -40,7 +41,7 @@ def check_access(request: HttpRequest, options: Options) -> None:
     path = request.path.rstrip("/")
     if path and path != options.path:
         raise NotFound(f"Not found: the MCP endpoint is at {options.path or '/'}")
-    if options.hosts and not _host_allowed(request.host, options):
+    if options.hosts and not _host_allowed(request.host, options.hosts):
         raise Forbidden("Forbidden: this Host is not served")
     origin = request.headers.get("Origin")
     if origin is not None and not origin_allowed(origin, request, options):
@@ -49,12 +50,12 @@ def check_access(request: HttpRequest, options: Options) -> None:
         raise Forbidden("Forbidden: only local clients are served")
 
 
-def _host_allowed(host: str, options: Options) -> bool:
+def _host_allowed(host: str, allowed: frozenset[str]) -> bool:
     host = host.strip().lower()
     name = _without_port(host)
-    if host in options.hosts or name in options.hosts or "*" in options.hosts:
+    if host in allowed or name in allowed or "*" in allowed:
         return bool(name)
-    return any(entry.startswith(".") and (name.endswith(entry) or name == entry[1:]) for entry in options.hosts)
+    return any(entry.startswith(".") and (name.endswith(entry) or name == entry[1:]) for entry in allowed)
 
 
 def _without_port(host: str) -> str:
@@ -83,7 +84,9 @@ def origin_allowed(origin: str, request: HttpRequest, options: Options) -> bool:
     own = {_with_port(host, scheme), _with_port(host, request.scheme)}
     if _with_port(authority, scheme) not in own:
         return False
-    return _host_allowed(host, options) if options.hosts else _without_port(host) in _LOOPBACK_NAMES
+    # That any Host is served does not make each of them this server's name.
+    known = options.hosts - {"*"}
+    return _host_allowed(host, known) if known else _without_port(host) in _LOOPBACK_NAMES
 
 
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
@@ -119,7 +122,13 @@ def authenticate(request: HttpRequest, options: Options) -> Any:
     """
     if options.auth is None:
         return None
-    principal = options.auth(request)
+    try:
+        principal = options.auth(request)
+    except SystemExit as error:
+        # On a server's thread it would end the process, or the thread with all its requests.
+        if threading.current_thread() is threading.main_thread():
+            raise
+        raise RuntimeError(f"auth called sys.exit({error.code!r})") from error
     if principal is None:
         raise Unauthorized
     if getattr(principal, "id", None) is None:

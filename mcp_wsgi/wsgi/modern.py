@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -11,10 +11,13 @@ from mcp_wsgi.errors import (
     HeaderMismatch,
     InvalidEnvelope,
     InvalidRequest,
+    MethodNotFound,
+    NotAcceptable,
     UnsupportedProtocolVersion,
 )
 from mcp_wsgi.jsonrpc import Batch, Invalid, Message, Notification, Request
 from mcp_wsgi.methods import METHODS, Dispatcher
+from mcp_wsgi.options import Options
 from mcp_wsgi.revisions import (
     META_CLIENT_CAPABILITIES,
     META_CLIENT_INFO,
@@ -24,10 +27,11 @@ from mcp_wsgi.revisions import (
     SUPPORTED,
     Revision,
 )
+from mcp_wsgi.subscriptions import Filter, Listeners
 from mcp_wsgi.wsgi.calls import Calls, progress_token
 from mcp_wsgi.wsgi.headers import Accepted, check_name, check_parameters, field
 from mcp_wsgi.wsgi.http import HttpReply, HttpRequest
-from mcp_wsgi.wsgi.replies import accepted_reply, error_reply
+from mcp_wsgi.wsgi.replies import accepted_reply, error_reply, stream_reply
 
 __all__ = ["ModernEndpoint", "is_modern", "status_of"]
 
@@ -60,11 +64,17 @@ class ModernEndpoint:
     Args:
         dispatcher: Knows the methods.
         calls: Runs them.
+        options: Times of listen streams.
+        listeners: Returns the listen streams of this process.
     """
 
-    def __init__(self, dispatcher: Dispatcher, calls: Calls) -> None:
+    def __init__(
+        self, dispatcher: Dispatcher, calls: Calls, options: Options, listeners: Callable[[], Listeners]
+    ) -> None:
         self._dispatcher = dispatcher
         self._calls = calls
+        self._options = options
+        self._listeners = listeners
 
     def post(self, request: HttpRequest, message: Message | Batch, accept: Accepted, principal: Any) -> HttpReply:
         """Answer one POST.
@@ -110,7 +120,20 @@ class ModernEndpoint:
             request.environ,
             partial(check_parameters, headers),
         )
-        return self._calls.serve(method, call, accept)
+        return self._listen(call, accept) if method.stream else self._calls.serve(method, call, accept)
+
+    def _listen(self, call: Call, accept: Accepted) -> HttpReply:
+        """Open the stream that tells of changes. Source: basic/patterns/subscriptions."""
+        announced = self._dispatcher.announced(call.revision)
+        if not announced:
+            raise MethodNotFound(call.method)
+        if not accept.sse:
+            raise NotAcceptable("Not acceptable: subscriptions/listen is answered with text/event-stream only")
+        asked = Filter.parse(call.params, announced)
+        wanted = Filter(asked.lists, self._dispatcher.subscribable(asked.uris, call))
+        caller = None if call.principal is None else call.principal.id
+        listener = self._listeners().open(call.id, wanted, caller)
+        return stream_reply(listener.messages(self._options.keepalive, self._options.stream_lifetime), listener.close)
 
 
 def _envelope(params: dict[str, Any]) -> dict[str, Any]:

@@ -1,12 +1,12 @@
-"""Replies in the making: JSON, errors, and streams around an exchange."""
+"""Replies in the making: JSON, errors, and streams."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 
 from mcp_wsgi.errors import MCPError
-from mcp_wsgi.exchange import Answer, Exchange
+from mcp_wsgi.exchange import Answer
 from mcp_wsgi.jsonrpc import Id, encode_error
 from mcp_wsgi.wsgi.http import HttpReply
 from mcp_wsgi.wsgi.sse import KEEPALIVE, event
@@ -51,23 +51,22 @@ def answer_reply(answer: Answer, *, as_json: bool) -> HttpReply:
     return HttpReply(200, list(_STREAM_HEADERS), [event(answer.body)])
 
 
-def stream_reply(exchange: Exchange, *, cancel_on_close: bool) -> HttpReply:
-    """A stream of what the exchange gives.
+def stream_reply(messages: Generator[bytes | None, None, None], leave: Callable[[], None]) -> HttpReply:
+    """A stream of messages.
 
     Args:
-        exchange: The call.
-        cancel_on_close: Whether a client that goes away cancels the call.
+        messages: Encoded messages; ``None`` is the time for a keep-alive.
+        leave: Called once if the client goes away before the last of them.
     """
-    return HttpReply(200, list(_STREAM_HEADERS), Stream(exchange, cancel_on_close=cancel_on_close))
+    return HttpReply(200, list(_STREAM_HEADERS), Stream(messages, leave))
 
 
 class Stream:
-    """A WSGI body that owns its exchange: closing it is how the exchange learns of a disconnect."""
+    """A WSGI body that owns where its messages come from: its ``close`` is how that learns of a disconnect."""
 
-    def __init__(self, exchange: Exchange, *, cancel_on_close: bool) -> None:
-        self._exchange = exchange
-        self._cancel = cancel_on_close
-        self._messages = exchange.messages()
+    def __init__(self, messages: Generator[bytes | None, None, None], leave: Callable[[], None]) -> None:
+        self._messages = messages
+        self._leave = leave
         self._ended = False
 
     def __iter__(self) -> Iterator[bytes]:
@@ -82,7 +81,7 @@ class Stream:
         return KEEPALIVE if message is None else event(message)
 
     def close(self) -> None:
-        """End the exchange; called by the server in every case (PEP 3333)."""
+        """Leave, if there is more to come; called by the server in every case (PEP 3333)."""
         if not self._ended:
             self._ended = True
-            self._exchange.leave(cancel=self._cancel)
+            self._leave()

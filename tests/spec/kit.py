@@ -19,6 +19,7 @@ __all__ = [
     "Connect",
     "Refusal",
     "connect_to",
+    "declared",
     "everything",
     "refusal",
     "refused",
@@ -43,6 +44,17 @@ CALLS: Mapping[str, Mapping[str, Any]] = {
         "argument": {"name": "topic", "value": "t"},
     },
 }
+
+_CHANGES: Mapping[str, Mapping[str, bool]] = {
+    "prompts": {"listChanged": True},
+    "resources": {"listChanged": True, "subscribe": True},
+    "tools": {"listChanged": True},
+}
+
+
+def declared(feature: str, revision: str) -> Mapping[str, bool]:
+    """What a capability says: only the modern revision has a stream on which changes are told."""
+    return _CHANGES.get(feature, {}) if revision == MODERN else {}
 
 
 class Sum(TypedDict):

@@ -23,7 +23,6 @@ REASONS: Mapping[str, str] = {
     "author": "documented elsewhere: the application's author decides; see docs/security.rst",
     "client": "client only: clients or authorization servers have to see to it",
     "extensions": "later: no extension is served yet",
-    "listen": "later: change notices are not sent yet",
     "oauth": "later: tokens are checked by the auth= hook; the rest of OAuth is not there yet",
     "sessions": "later: sessions are not stored yet, and no id is issued",
     "stdio": "later: only HTTP is served yet",
@@ -183,22 +182,22 @@ T25-STDIO-01 MUST stdio one message on a line; in 2025-03-26 also a batch
 T25-STDIO-02 MAY stdio a server may end by closing stdout
 """,
     "4 Change notices": """
-S26-SUB-01 MUST listen only what the filter asked for is sent
-S26-SUB-02 MUST listen the acknowledgment comes first
-S26-SUB-03 MUST listen and names what will be honoured
-S26-SUB-04 MUST listen every message names the subscription
-S26-SUB-05 MUST listen a client may have several subscriptions
-S26-SUB-06 MUST listen the filter is required
-S26-SUB-07 MUST listen updates are of the resources asked for
-S26-SUB-08 MUST listen neither progress nor logs on that stream
-S26-SUB-09 SHOULD listen it ends with a result
-S26-SUB-10 MUST listen on stdio its end is announced by a cancel
-S26-SUB-11 MUST listen a lost connection keeps no subscription
-S26-SUB-12 SHOULD listen a change that was declared is told
-S26-SUB-13 MUST listen over HTTP the answer is always a stream
-T25-SUB-01 MUST listen subscribe and unsubscribe are answered with an empty result
-T25-SUB-02 SHOULD listen updates only for what was subscribed to
-T25-SUB-03 SHOULD listen a declared listChanged is told to everybody
+S26-SUB-01 MUST now only what the filter asked for is sent
+S26-SUB-02 MUST now the acknowledgment comes first
+S26-SUB-03 MUST now and names what will be honoured
+S26-SUB-04 MUST now every message names the subscription
+S26-SUB-05 MUST now a client may have several subscriptions
+S26-SUB-06 MUST now the filter is required
+S26-SUB-07 MUST now updates are of the resources asked for
+S26-SUB-08 MUST now neither progress nor logs on that stream
+S26-SUB-09 SHOULD now it ends with a result
+S26-SUB-10 MUST stdio on stdio its end is announced by a cancel
+S26-SUB-11 MUST now a lost connection keeps no subscription
+S26-SUB-12 SHOULD now a change that was declared is told
+S26-SUB-13 MUST now over HTTP the answer is always a stream
+T25-SUB-01 MUST sessions subscribe and unsubscribe are answered with an empty result
+T25-SUB-02 SHOULD sessions updates only for what was subscribed to
+T25-SUB-03 SHOULD sessions a declared listChanged is told to everybody
 """,
     "5 Progress and cancellation": """
 S26-PROG-01 MUST now only for a token of a running request, on its own stream
@@ -421,7 +420,7 @@ X26-SKILL-03 MUST extensions each one that is served can be read
 """,
     "20 What is left open": """
 Q-01 OWN now an error about an unreadable id has none
-Q-02 OWN listen how a listen stream ends
+Q-02 OWN now how a listen stream ends
 Q-03 OWN now the order in which a modern request is checked
 Q-04 OWN now a malformed call is -32602, wrong arguments are a result
 Q-05 OWN now the HTTP status of errors that have none assigned

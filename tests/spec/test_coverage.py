@@ -65,7 +65,7 @@ def helper():
 
 
 def test_what_is_wrong_is_found() -> None:
-    rules = {"1": (rule("S26-A-01"), rule("S26-A-02"), rule("S26-A-02", "listen"), rule("S26-A-03", "whim"))}
+    rules = {"1": (rule("S26-A-01"), rule("S26-A-02"), rule("S26-A-02", "stdio"), rule("S26-A-03", "whim"))}
     assert list(coverage.faults(rules, {"S26-A-02": ["t"], "S26-B-01": ["test_x.py::t"]})) == [
         "S26-A-01 applies and has no test: say hello",
         "S26-A-02 is listed twice",

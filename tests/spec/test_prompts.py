@@ -28,7 +28,7 @@ from mcp_wsgi import (
     Text,
 )
 from mcp_wsgi.errors import RegistrationError
-from tests.spec.kit import MODERN, Connect, everything, refusal, refused, send
+from tests.spec.kit import MODERN, Connect, declared, everything, refusal, refused, send
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 WAV = b"RIFF\x00\x00\x00\x00WAVE" + bytes(8)
@@ -54,7 +54,7 @@ def test_prompts_are_declared_and_listed(connect: Connect, revision: str) -> Non
     """S26-PRM-01, T25-PRM-01: with their arguments, in one order."""
     client = connect(revision=revision)
     opened = client.discover() if revision == MODERN else client.initialize()
-    assert opened.raw["capabilities"]["prompts"] == {}
+    assert opened.raw["capabilities"]["prompts"] == declared("prompts", revision)
     (listed,) = client.list_prompts()
     assert (listed["name"], listed["description"]) == ("ask", "Ask about something.")
     assert [(a["name"], a.get("required", False)) for a in listed["arguments"]] == [("topic", True), ("tone", False)]

@@ -13,7 +13,7 @@ from mcp_wsgi import Context, Handler, MCPServer, Resource, ResourceContents, Re
 from mcp_wsgi.errors import MCPError, RegistrationError
 from mcp_wsgi.testing import ProtocolError
 from mcp_wsgi.uris import safe_file_path
-from tests.spec.kit import MODERN, Connect, everything, refusal, refused, send
+from tests.spec.kit import MODERN, Connect, declared, everything, refusal, refused, send
 
 
 def serving(content: Any, uri: str = "note://x", **listed: Any) -> MCPServer:
@@ -42,11 +42,11 @@ def not_found(revision: str) -> int:
 # --- listing --------------------------------------------------------------------------------------
 
 
-def test_resources_are_declared_without_options_that_are_not_served(connect: Connect, revision: str) -> None:
-    """S26-RES-01, T25-RES-01: neither ``subscribe`` nor ``listChanged``; both lists are answered."""
+def test_resources_are_declared_with_the_options_that_are_served(connect: Connect, revision: str) -> None:
+    """S26-RES-01, T25-RES-01: both lists are answered, and changes told where there is a stream for them."""
     client = connect(revision=revision)
     opened = client.discover() if revision == MODERN else client.initialize()
-    assert opened.raw["capabilities"]["resources"] == {}
+    assert opened.raw["capabilities"]["resources"] == declared("resources", revision)
     assert client.list_resources().names == ["fixed"]
     assert client.list_resource_templates().names == ["note"]
 

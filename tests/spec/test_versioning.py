@@ -9,7 +9,7 @@ import pytest
 from mcp_wsgi import Handler, InitParams, MCPServer
 from mcp_wsgi.revisions import SUPPORTED
 from mcp_wsgi.testing import Client
-from tests.spec.kit import CALLS, MODERN, PREFIX, Connect, everything, refusal, refused, send
+from tests.spec.kit import CALLS, MODERN, PREFIX, Connect, declared, everything, refusal, refused, send
 
 SESSION = ("2025-11-25", "2025-06-18", "2025-03-26")
 #: Methods of the session era that the modern one has dropped.
@@ -50,7 +50,8 @@ def test_discovery_tells_versions_capabilities_and_instructions(connect: Connect
     mcp.instructions = "Ask for tea."
     result = connect(mcp).discover().raw
     assert result["supportedVersions"] == [MODERN, *SESSION]
-    assert result["capabilities"] == {"completions": {}, "logging": {}, "prompts": {}, "resources": {}, "tools": {}}
+    features = ("completions", "logging", "prompts", "resources", "tools")
+    assert result["capabilities"] == {feature: declared(feature, MODERN) for feature in features}
     assert result["instructions"] == "Ask for tea."
     assert (result["resultType"], result["ttlMs"], result["cacheScope"]) == ("complete", 0, "private")
     assert result["_meta"][PREFIX + "serverInfo"]["name"] == "everything"
@@ -77,7 +78,7 @@ def test_what_is_advertised_is_what_is_answered(connect: Connect, revision: str)
     for handler, name in ((Tools(), "tools"), (Resources(), "resources"), (Prompts(), "prompts")):
         client = connect(handler, revision)
         opened = client.discover() if revision == MODERN else client.initialize()
-        assert opened.raw["capabilities"] == {"logging": {}, name: {}}
+        assert opened.raw["capabilities"] == {"logging": {}, name: declared(name, revision)}
         for capability, method in behind.items():
             reply = send(client, method)
             if capability == name:

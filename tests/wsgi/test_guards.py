@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
@@ -254,3 +255,19 @@ def test_a_preflight_allows_the_parameter_headers_it_asks_for_and_no_others() ->
     allowed_headers = headers["Access-Control-Allow-Headers"]
     assert allowed_headers.endswith(", mcp-param-region, Mcp-Param-Dry-Run")
     assert "x-other" not in allowed_headers
+
+
+def test_serving_any_host_does_not_make_each_the_servers_own_name() -> None:
+    """S26-SEC-03: with DNS rebinding, a hostile page's Origin and Host agree."""
+    assert not allowed(request(host="evil.example", origin="http://evil.example"), hosts=["*"])
+    assert allowed(request(host="localhost:8000", origin="http://localhost:8000"), hosts=["*"])
+    assert allowed(request(host="a.example", origin="http://a.example"), hosts=["*", "a.example"])
+
+
+def test_auth_that_exits_fails_its_request_and_no_thread() -> None:
+    def auth(asked: HttpRequest) -> Any:
+        raise SystemExit(3)
+
+    with ThreadPoolExecutor(1) as pool:
+        failure = pool.submit(guards.authenticate, request(), options(auth=auth)).exception(10)
+    assert isinstance(failure, RuntimeError)

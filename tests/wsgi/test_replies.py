@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -77,7 +78,7 @@ class Running:
         exchange = Exchange(InlineCrew(5), options, lambda: 0.0, streaming=True, late=lambda: LAST)
         exchange.start(work or self._work)
         assert exchange.first() is None
-        self.reply = stream_reply(exchange, cancel_on_close=cancel_on_close)
+        self.reply = stream_reply(exchange.messages(), partial(exchange.leave, cancel=cancel_on_close))
         self.body: Any = self.reply.body
 
     def _work(self, exchange: Exchange) -> Answer:

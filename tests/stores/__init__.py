@@ -1,0 +1,1 @@
+"""The stores: one suite for what all of them promise, and one file for each."""
