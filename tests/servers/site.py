@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from mcp_wsgi import Context, MCPServer
+from tests.recorder import Checked
 
 FOLDER = Path(os.environ["SITE_FOLDER"])
 #: No tool outlives its test by much.
@@ -82,4 +83,4 @@ def process(ctx: Context) -> int:
     return os.getpid()
 
 
-application = mcp.wsgi_app(**json.loads(os.environ.get("SITE_OPTIONS", "{}")))
+application = Checked(mcp.wsgi_app(**json.loads(os.environ.get("SITE_OPTIONS", "{}"))))
