@@ -25,6 +25,7 @@ from contextvars import copy_context
 from functools import partial
 from time import monotonic
 from typing import Any, Protocol
+from weakref import getweakrefcount, ref
 
 from mcp_wsgi.errors import Cancelled, OptionError, Overloaded
 
@@ -172,14 +173,31 @@ class GreenletCrew(Crew):
         self.thread_sleep: Any = get_original("time", "sleep")
         self.new_lock: Any = BoundedSemaphore
         self._new_guard: Any = get_original("_thread", "allocate_lock")
+        # A greenlet can run only in the thread that made it, and ends with it.
+        self._of_thread: Any = get_original("_thread", "_local")()
         super().__init__(limit)
 
     def start(self, callback: Callback) -> Job:
         """Run ``callback(job)``; see ``Crew``."""
+        hub = self.hub()
+        if not hub:
+            self.sleep(0)  # a greenlet that ends before its hub has ever run cannot go on there
         self._enter()
-        job = _GreenletJob(self)
-        job.begin(callback)
+        job = _GreenletJob(self, hub, callback)
+        job.begin()
         return job
+
+    def worker(self, hub: Any) -> Any:
+        """A greenlet whose ``switch`` takes a list with one job.
+
+        A new one costs more than all else that a quick call does: its stack of frames is mapped anew.
+        """
+        try:
+            seat = self._of_thread.seat
+        except AttributeError:
+            seat = self._of_thread.seat = _Seat()
+        worker, seat.worker = seat.worker, None
+        return worker or self.greenlet(partial(_serve_jobs, self.current, ref(seat)), hub)
 
     def pause(self) -> None:
         """Give the hub, and through it everybody who is ready, one turn."""
@@ -194,47 +212,85 @@ class GreenletCrew(Crew):
         return self._new_guard()
 
 
-class _GreenletJob:
-    """Runs at once on the request's greenlet; moves to the hub when it first blocks.
+class _Seat:
+    """Where a thread's greenlet rests between two jobs that do not block, which are one at a time."""
 
-    Before the worker starts, a wake-up of the request's greenlet is put into the hub. It serves two
-    ends: when the worker blocks, the request goes on by it; when the worker is through, waiting for
-    it lets the other requests of the process have their turn (without that, a quick keep-alive
-    client can hold gunicorn's gevent worker for itself).
+    __slots__ = ("__weakref__", "worker")
+
+    def __init__(self) -> None:
+        self.worker: Any = None
+
+
+def _serve_jobs(current: Callable[[], Any], seat: ref[_Seat], box: list[_GreenletJob]) -> None:
+    """Run the job in the box and those that follow, resting in the seat between two.
+
+    No call may find what another has left: a greenlet that has blocked, or to which a local, a
+    thread's dummy, a timer or anything else still refers, ends with its job.
+    """
+    me = current()
+    hub = me.parent
+    while _serve_alone(me, box.pop()):
+        if (resting := seat()) is None:
+            return
+        resting.worker = me
+        # What a resting greenlet holds no collector sees: so neither itself nor its seat, and of the
+        # job that its first caller's frame keeps an empty box.
+        del me, resting
+        box = hub.switch()
+        me = current()
+
+
+def _serve_alone(me: Any, job: _GreenletJob) -> bool:
+    """Run a job in the greenlet ``me``; tell whether nothing has got hold of it meanwhile."""
+    held = sys.getrefcount(me)
+    return job.run() and sys.getrefcount(me) == held and not getweakrefcount(me)
+
+
+class _GreenletJob:
+    """Runs at once, before the request's greenlet goes on, and in the hub from where it first blocks.
+
+    Before the worker starts, a wake-up of the request's greenlet is put into the hub: whether the
+    worker blocks or is through, the hub goes on with it, when the other requests of the process that
+    wait have had their turn (without that, a quick keep-alive client can hold gunicorn's gevent
+    worker for itself).
     """
 
-    __slots__ = ("_crew", "_event", "_hub", "_items", "_thread", "_worker")
+    __slots__ = ("_callback", "_crew", "_event", "_hub", "_items", "_moved", "_scope", "_thread", "_worker", "done")
 
-    def __init__(self, crew: GreenletCrew) -> None:
+    def __init__(self, crew: GreenletCrew, hub: Any, callback: Callback) -> None:
         self._crew = crew
-        self._hub = crew.hub()
+        self._hub = hub
         self._thread = crew.thread()
+        # A greenlet starts with an empty context, so the request's is carried over.
+        self._scope = copy_context()
+        self._callback: Callback | None = callback
         self._items: deque[Any] = deque()
         self._event: Any = None
+        self._moved = False
+        self.done = False
 
-    def begin(self, callback: Callback) -> None:
-        crew, hub = self._crew, self._hub
-        request = crew.current()
-        # A bare greenlet starts with an empty context, so the request's is carried over.
-        worker = self._worker = crew.greenlet(copy_context().run, request)
-        turn = hub.loop.run_callback(request.switch)
+    def begin(self) -> None:
+        hub = self._hub
+        worker = self._worker = self._crew.worker(hub)
+        turn = hub.loop.run_callback(self._crew.current().switch)
         try:
-            worker.switch(self._run, callback)
-            if worker.dead:
-                hub.switch()
+            worker.switch([self])
         finally:
             # Also where a timeout or a kill ends the wait: from now on nothing may switch to the
             # request's greenlet behind its back.
             turn.stop()
-            if not worker.dead:
-                worker.parent = hub
+            self._moved = True
 
-    def _run(self, callback: Callback) -> None:
-        last = _last(callback, self)
+    def run(self) -> bool:
+        """Run the callback; tell whether it did so without ever blocking."""
+        callback, self._callback = self._callback, None  # which may well hold this job
+        last = self._scope.run(_last, callback, self)
+        self.done = True
         self._crew.ended()
         self._items.append(last)
         del last  # no cycle through the traceback of a failure
         self._wake()
+        return not self._moved
 
     def _wake(self) -> None:
         if self._event is not None:
@@ -275,18 +331,18 @@ class _GreenletJob:
 
     def kill(self, announce: Callable[[], object]) -> None:
         worker = self._worker
-        if self._crew.current() is worker:
+        if self.done or self._crew.current() is worker:
             announce()
         else:
-            self._hub.loop.run_callback_threadsafe(_cancel, worker, announce)
+            self._hub.loop.run_callback_threadsafe(_cancel, self, worker, announce)
 
     def abandon(self) -> None:
         pass
 
 
-def _cancel(worker: Any, announce: Callable[[], object]) -> None:
+def _cancel(job: _GreenletJob, worker: Any, announce: Callable[[], object]) -> None:
     announce()
-    if not worker.dead:
+    if not job.done:
         worker.throw(Cancelled)
 
 

@@ -62,19 +62,93 @@ def test_a_callback_that_does_not_block_has_run_before_start_returns(crew: Green
 
 
 def test_a_callback_that_blocks_goes_on_in_the_hub(crew: GreenletCrew) -> None:
-    gate, parents = Event(), []
+    gate = Event()
 
-    def callback(job: Job) -> str:
-        parents.append(getcurrent().parent)
+    def callback(job: Job) -> Any:
         gate.wait()
-        parents.append(getcurrent().parent)
-        return "done"
+        return getcurrent().parent
 
     job = crew.start(callback)
     assert job.take(0.001) is NOTHING
     gate.set()
-    assert job.take(WAIT) == "done"
-    assert parents == [getcurrent(), HUB]
+    assert job.take(WAIT) is HUB
+
+
+def counting(crew: GreenletCrew) -> list[int]:
+    """How many greenlets the crew makes, as the only item of a list."""
+    made, make = [0], crew.greenlet
+
+    def counted(*args: Any) -> Any:
+        made[0] += 1
+        return make(*args)
+
+    crew.greenlet = counted
+    return made
+
+
+def test_callbacks_that_do_not_block_take_turns_in_one_greenlet(crew: GreenletCrew) -> None:
+    made = counting(crew)
+    for _ in range(100):
+        run(crew, lambda job: None)
+    assert made == [1]
+
+
+def leaves_a_local(job: Job) -> Any:
+    there = local()
+    there.value = "left"
+    return there
+
+
+def leaves_a_dummy_thread(job: Job) -> Any:
+    threading.current_thread()
+
+
+def leaves_a_timeout(job: Job) -> Any:
+    return gevent.Timeout.start_new(WAIT)
+
+
+def leaves_a_wake_up(job: Job) -> Any:
+    return getcurrent().throw
+
+
+def has_blocked(job: Job) -> Any:
+    gevent.sleep(0)
+
+
+@pytest.mark.parametrize(
+    "callback", [leaves_a_local, leaves_a_dummy_thread, leaves_a_timeout, leaves_a_wake_up, has_blocked]
+)
+def test_a_greenlet_that_a_callback_has_left_something_in_serves_no_other(
+    crew: GreenletCrew, callback: Callable[[Job], Any]
+) -> None:
+    made = counting(crew)
+    left = [run(crew, callback) for _ in range(3)]
+    assert made == [3]
+    run(crew, lambda job: None)
+    assert made == [4]
+    for thing in left:
+        if isinstance(thing, gevent.Timeout):
+            thing.close()
+
+
+def test_a_callback_may_start_another_job(crew: GreenletCrew) -> None:
+    assert [run(crew, lambda job: run(crew, lambda job: "inner")) for _ in range(3)] == ["inner"] * 3
+
+
+def test_a_resting_greenlet_ends_with_its_crew() -> None:
+    crew = GreenletCrew(1)
+    run(crew, lambda job: None)
+    resting = weakref.ref(crew._of_thread.seat.worker)
+    del crew
+    gc.collect()
+    assert resting() is None
+
+
+def test_a_greenlet_that_was_ended_at_rest_serves_no_more(crew: GreenletCrew) -> None:
+    run(crew, lambda job: None)
+    HUB.loop.run_callback(crew._of_thread.seat.worker.throw, gevent.GreenletExit)
+    gevent.sleep(0)
+    assert run(crew, lambda job: "served") == "served"
 
 
 def test_what_is_put_reaches_the_request_before_the_callback_goes_on(crew: GreenletCrew) -> None:
