@@ -167,16 +167,19 @@ _NO_PARAMS: Any = object()
 
 
 def _response(value: dict[str, Any], identity: Id | None) -> Message:
-    result, error = value.get("result"), value.get("error")
     # An error may stand without an id, or with the null that JSON-RPC 2.0 wants, if none was readable.
     if identity is None and value.get("id") is not None:
         return _invalid('"id" must be a string or an integer', None)
-    if ("result" in value) == ("error" in value):
-        return _invalid('a message has a "method", or else one of "result" and "error"', identity)
+    if "result" not in value and "error" not in value:
+        return _invalid('a message has a "method", a "result" or an "error"', identity)
+    result, error = value.get("result"), value.get("error")
+    # From here on the id is that of a request of ours: sent back, it could be taken for the client's own.
+    if "result" in value and "error" in value:
+        return _invalid('a response has a "result" or an "error", not both', None)
     if "result" in value and (type(result) is not dict or identity is None):
-        return _invalid('a result is an object and has an "id"', identity)
+        return _invalid('a result is an object and has an "id"', None)
     if "error" in value and not _is_error(error):
-        return _invalid('an error is an object with an integer "code" and a string "message"', identity)
+        return _invalid('an error is an object with an integer "code" and a string "message"', None)
     return Response(identity, result, error)
 
 

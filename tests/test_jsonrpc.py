@@ -104,19 +104,20 @@ NO_MESSAGES: list[tuple[str, str | int | None]] = [
     ('{"id":7,"method":"ping"}', 7),
     *((f'{{"jsonrpc":{bad},"id":7,"method":"ping"}}', 7) for bad in ("null", "2", "2.0", '"1.0"', '"2"', "[]")),
     (RPC + '"id":7}', 7),
-    (RPC + '"id":7,"result":{},"error":{"code":1,"message":""}}', 7),
-    *((f'{RPC}"id":7,"result":{bad}}}', 7) for bad in ("null", "1", "[]", '"x"')),
+    # The id of a response is that of a request of the server's own: it is not sent back.
+    (RPC + '"id":7,"result":{},"error":{"code":1,"message":""}}', None),
+    *((f'{RPC}"id":7,"result":{bad}}}', None) for bad in ("null", "1", "[]", '"x"')),
     *((f'{RPC}"result":{{}}{bad}}}', None) for bad in ("", ',"id":null', ',"id":1.5')),
-    *((f'{RPC}"id":7,"error":{bad}}}', 7) for bad in ("null", "[]", "{}", '{"code":1}', '{"message":""}')),
-    *((f'{RPC}"id":7,"error":{{"code":{bad},"message":""}}}}', 7) for bad in ("null", "true", "1.5", '"1"')),
-    (RPC + '"id":7,"error":{"code":1,"message":null}}', 7),
+    *((f'{RPC}"id":7,"error":{bad}}}', None) for bad in ("null", "[]", "{}", '{"code":1}', '{"message":""}')),
+    *((f'{RPC}"id":7,"error":{{"code":{bad},"message":""}}}}', None) for bad in ("null", "true", "1.5", '"1"')),
+    (RPC + '"id":7,"error":{"code":1,"message":null}}', None),
     (RPC + '"id":true,"error":{"code":1,"message":""}}', None),
 ]
 
 
 @pytest.mark.parametrize(("body", "identity"), NO_MESSAGES)
 def test_what_is_no_message_is_an_invalid_request(body: str, identity: str | int | None) -> None:
-    """S26-BASE-02, S26-BASE-06, S26-BASE-08, T25-BASE-01, T25-BASE-03: -32600, with the id where there is one."""
+    """S26-BASE-02, S26-BASE-06, S26-BASE-08, T25-BASE-01, T25-BASE-03: -32600, with the id of a request."""
     found = parse(body.encode())
     assert isinstance(found, Invalid)
     assert (found.error.code, found.id) == (-32600, identity)

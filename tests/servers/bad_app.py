@@ -9,6 +9,7 @@ import time
 from typing import Annotated, Any
 
 from mcp_wsgi import MCPServer
+from tests.recorder import Checked
 
 mcp = MCPServer("bad", version="1.0")
 
@@ -71,4 +72,5 @@ def raising_resource() -> str:
     raise RuntimeError("the secret of the house")
 
 
-application = mcp.wsgi_app(**json.loads(os.environ.get("SITE_OPTIONS", "{}")))
+#: What it answers is judged, too: an answer that breaks a rule becomes an error that fails its row.
+application = Checked(mcp.wsgi_app(**json.loads(os.environ.get("SITE_OPTIONS", "{}"))))
