@@ -16,7 +16,17 @@ from mcp_wsgi.jsonrpc import Id, encode_notification
 from mcp_wsgi.revisions import Revision
 from mcp_wsgi.schema import Arguments, to_json
 
-__all__ = ["LEVELS", "SILENCE", "Call", "ClientInfo", "Context", "ContextLogHandler", "Sink", "current_context"]
+__all__ = [
+    "LEVELS",
+    "SILENCE",
+    "Call",
+    "CallSession",
+    "ClientInfo",
+    "Context",
+    "ContextLogHandler",
+    "Sink",
+    "current_context",
+]
 
 T = TypeVar("T")
 
@@ -50,6 +60,27 @@ class ClientInfo(msgspec.Struct, frozen=True):
         return self.info.get("version")
 
 
+class CallSession(Protocol):
+    """The session that a call belongs to.
+
+    Attributes:
+        id: Its id; whoever has it and the same credentials is in the session.
+        stateful: Whether anything is kept of it beside what ``initialize`` settled.
+    """
+
+    id: str
+    stateful: bool
+
+    def set_log_level(self, level: str) -> None:
+        """Remember the least severe level that the client wants."""
+
+    def subscribe(self, uri: str) -> None:
+        """Remember that the client wants to hear of a resource's changes."""
+
+    def unsubscribe(self, uri: str) -> None:
+        """Forget that it does."""
+
+
 class Call(msgspec.Struct, frozen=True):
     """One request, as the core sees it.
 
@@ -66,6 +97,7 @@ class Call(msgspec.Struct, frozen=True):
         headers: HTTP header fields, names in any case.
         environ: The WSGI environ of the request.
         verify: Compares routing headers of arguments with the body, where the revision has them.
+        session: The session it belongs to; ``None`` without.
     """
 
     method: str
@@ -80,6 +112,7 @@ class Call(msgspec.Struct, frozen=True):
     headers: Mapping[str, str] = _EMPTY
     environ: Mapping[str, Any] = _EMPTY
     verify: Callable[[Arguments, dict[str, Any]], None] | None = None
+    session: CallSession | None = None
 
 
 class Sink(Protocol):
@@ -97,6 +130,9 @@ class Sink(Protocol):
     def allow_progress(self) -> bool:
         """Whether the rate limit has room for one more progress message now."""
 
+    def close_stream(self) -> bool:
+        """End the connection, if its client comes back for the rest; returns whether it was ended."""
+
 
 class _Silence:
     """The sink of a callback that is asked something on the way to an answer: it has no one to talk to."""
@@ -109,6 +145,10 @@ class _Silence:
 
     def allow_progress(self) -> bool:
         """There is nobody to tell."""
+        return False
+
+    def close_stream(self) -> bool:
+        """There is none."""
         return False
 
 
@@ -125,9 +165,12 @@ class Context:
 
     Attributes:
         state: The session's state; without a stored session, what ``Handler.init`` made for this call.
+            It is kept after a reply and after ``ToolError``, and as it was before the call otherwise;
+            what a call with a progress token changes is never kept, as it runs beside the others.
+        crashed: Whether the callback has failed in a way that nobody foresaw.
     """
 
-    __slots__ = ("_call", "_last", "_pending", "_sink", "_threshold", "state")
+    __slots__ = ("_call", "_last", "_pending", "_sink", "_threshold", "crashed", "state")
 
     def __init__(self, call: Call, sink: Sink, state: dict[str, Any] | None = None) -> None:
         self._call = call
@@ -136,6 +179,7 @@ class Context:
         self._pending: bytes | None = None
         self._threshold = _SILENT if call.log_level is None else _RANK[call.log_level]
         self.state: dict[str, Any] = {} if state is None else state
+        self.crashed = False
 
     # --- what can be seen -------------------------------------------------------------------------
 
@@ -163,6 +207,11 @@ class Context:
     def client(self) -> ClientInfo:
         """What the client said about itself."""
         return self._call.client
+
+    @property
+    def session_id(self) -> str | None:
+        """The id of the session, for ``MCPApp.notify``; ``None`` without one. Keep it secret."""
+        return None if self._call.session is None else self._call.session.id
 
     @property
     def meta(self) -> Mapping[str, Any]:
@@ -262,6 +311,19 @@ class Context:
             pending, self._pending = self._pending, None
             if pending is not None:
                 self._sink.emit(pending)
+
+    def close_stream(self) -> bool:
+        """End the connection of the client, which comes back for the rest by itself.
+
+        For a long call that would hold a connection (and under a threaded server a thread) for
+        nothing: messages and the answer wait in the session until the client asks for them.
+
+        Returns:
+            Whether it was ended: only in a stored session, and only clients of 2025-11-25 come back.
+
+        Source: 2025-11-25 basic/transports, "Sending Messages to the Server".
+        """
+        return self._sink.close_stream()
 
     # --- logs -------------------------------------------------------------------------------------
 

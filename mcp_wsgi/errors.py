@@ -37,6 +37,8 @@ __all__ = [
     "ParseError",
     "RegistrationError",
     "ResourceNotFound",
+    "SessionNotFound",
+    "SessionRequired",
     "ToolError",
     "Unauthorized",
     "UnknownPrompt",
@@ -307,6 +309,22 @@ class UnsupportedMediaType(MCPError):
     code = -32600
     http_status = 415
     message = "Unsupported media type: the Content-Type must be application/json"
+
+
+class SessionRequired(MCPError):
+    """The request needs a session and names none. Source: 2025-11-25 basic/transports, "Session Management"."""
+
+    code = -32600
+    http_status = 400
+    message = "Session required: send the Mcp-Session-Id that initialize was answered with"
+
+
+class SessionNotFound(MCPError):
+    """The session never was, is over, or is somebody else's; the client has to initialize anew."""
+
+    code = -32600
+    http_status = 404
+    message = "Session not found: it has ended or never was; initialize again"
 
 
 class Overloaded(MCPError):

@@ -27,10 +27,12 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         body: The encoded response message or messages.
         status: HTTP status, if the answer is not streamed.
+        ok: Whether it is a result, and no error.
     """
 
     body: bytes
     status: int = 200
+    ok: bool = True
 
 
 class Exchange:
@@ -99,6 +101,10 @@ class Exchange:
                 self._wait_for_room(outbox)
         if self.cancelled:
             raise Cancelled
+
+    def close_stream(self) -> bool:
+        """Nothing: without a session nobody could come back for the rest."""
+        return False
 
     def _wait_for_room(self, outbox: _Outbox) -> None:
         # The order matters: ``leave`` closes, then sets the event that ``_is_full`` clears.

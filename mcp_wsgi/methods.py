@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -52,12 +52,16 @@ from mcp_wsgi.uris import is_uri
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
-__all__ = ["COMPLETION_LIMIT", "METHODS", "Dispatcher", "Method", "is_for_client"]
+__all__ = ["COMPLETION_LIMIT", "MAX_CHANNELS", "METHODS", "Dispatcher", "Method", "is_for_client"]
 
 log = logging.getLogger("mcp_wsgi")
 
+T = TypeVar("T")
+
 #: Most values of one completion. Source: server/utilities/completion, "Completion Results".
 COMPLETION_LIMIT = 100
+#: Most broadcast channels of one session.
+MAX_CHANNELS = 1000
 
 
 # Codes of the protocol. Source: basic/index, "Error Codes".
@@ -91,6 +95,7 @@ class Method(msgspec.Struct, frozen=True, kw_only=True):
         cacheable: Whether the result carries cache hints where the revision has them.
         list_kind: For a list method, which list.
         stream: Whether the endpoint answers with a stream of its own, instead of ``run``.
+        pushes: Whether it makes sense only where a client can be told of changes.
     """
 
     run: Callable[[Dispatcher, Call, Context], bytes]
@@ -101,6 +106,7 @@ class Method(msgspec.Struct, frozen=True, kw_only=True):
     cacheable: bool = False
     list_kind: str | None = None
     stream: bool = False
+    pushes: bool = False
 
 
 class Dispatcher:
@@ -116,6 +122,7 @@ class Dispatcher:
 
     Attributes:
         holds_streams: Whether the server can hold a stream open while it answers other requests.
+        keeps_sessions: Whether there are sessions through which a client can be told of changes.
         shares_key: Whether each process that may be asked for the next page can read this one's cursors;
             without, a list is one page.
     """
@@ -142,6 +149,7 @@ class Dispatcher:
         }
         self._encoded_meta = {name: msgspec.Raw(encode(meta)) for name, meta in self._own_meta.items()}
         self.holds_streams = True
+        self.keeps_sessions = False
         self.shares_key = True
         self._warned_of_key = False
         self._listings: dict[tuple[str, str], tuple[Hashable, _Listing]] = {}
@@ -164,13 +172,13 @@ class Dispatcher:
             except Exception as error:
                 log.exception("features failed")
                 raise InternalError from error
-            if not offered:
+            if not offered or (method.pushes and method.feature not in self.announced(revision)):
                 raise MethodNotFound(name)
         return method
 
     def announced(self, revision: Revision) -> frozenset[str]:
         """The features whose changes clients of a revision can be told of."""
-        if not (revision.listens and self.holds_streams):
+        if not (self.holds_streams and (revision.listens or self.keeps_sessions)):
             return frozenset()
         return self.handler.features() & _ANNOUNCEMENTS.keys()
 
@@ -180,10 +188,42 @@ class Dispatcher:
         Raises:
             MCPError: The handler failed to say.
         """
-        ctx = Context(call, SILENCE)
+        return self._asked(call, {}, lambda ctx: frozenset(uri for uri in uris if self.handler.may_subscribe(uri, ctx)))
+
+    def channels(self, call: Call, state: dict[str, Any]) -> frozenset[str]:
+        """The broadcast channels that the caller listens to.
+
+        Args:
+            state: The session's state, for the handler to look at.
+
+        Raises:
+            MCPError: The handler failed to say.
+        """
+        return self._asked(call, state, lambda ctx: _channels(self.handler.channels(ctx)))
+
+    def terminate(self, reason: str, call: Call, state: dict[str, Any]) -> None:
+        """Tell the handler that a session has ended; what it raises is logged and hurts nobody.
+
+        Args:
+            reason: ``deleted``, ``expired`` or ``shutdown``.
+            state: The session's last state.
+        """
+        ctx = Context(call, SILENCE, state)
         token = enter(ctx)
         try:
-            return frozenset(uri for uri in uris if self.handler.may_subscribe(uri, ctx))
+            self.handler.terminate(reason, ctx)
+        except KeyboardInterrupt:
+            raise
+        except BaseException:
+            log.exception("terminate failed")
+        finally:
+            leave(token)
+
+    def _asked(self, call: Call, state: dict[str, Any], question: Callable[[Context], T]) -> T:
+        ctx = Context(call, SILENCE, state)
+        token = enter(ctx)
+        try:
+            return question(ctx)
         except BaseException as error:
             if not is_failure(error):
                 raise
@@ -215,13 +255,14 @@ class Dispatcher:
         """
         token = enter(ctx)
         try:
-            if self._has_init and method.callback:
+            if self._has_init and method.callback and (call.session is None or not call.session.stateful):
                 ctx.state = self.initial_state(call)
             result = method.run(self, call, ctx)
             ctx.flush()
         except BaseException as error:
             if not is_failure(error):
                 raise
+            ctx.crashed = True
             raise self.crash(call, error) from error
         finally:
             leave(token)
@@ -405,6 +446,15 @@ _ANNOUNCEMENTS: Mapping[str, dict[str, bool]] = {
 }
 
 
+def _channels(given: Iterable[str]) -> frozenset[str]:
+    channels = frozenset() if isinstance(given, str) else frozenset(given)
+    if isinstance(given, str) or not all(isinstance(channel, str) for channel in channels):
+        raise TypeError("channels must return a list of texts")
+    if len(channels) > MAX_CHANNELS:
+        raise ValueError(f"channels may return {MAX_CHANNELS} names, not {len(channels)}")
+    return channels
+
+
 def _nothing(dispatcher: Dispatcher, call: Call, ctx: Context) -> bytes:
     return b"{}"
 
@@ -413,6 +463,24 @@ def _set_level(dispatcher: Dispatcher, call: Call, ctx: Context) -> bytes:
     level = call.params.get("level")
     if level not in LEVELS:
         raise InvalidParams(f'Invalid params: "level" must be one of {", ".join(LEVELS)}')
+    if call.session is not None:
+        call.session.set_log_level(level)
+    return b"{}"
+
+
+def _subscribe(dispatcher: Dispatcher, call: Call, ctx: Context) -> bytes:
+    uri = _text(call.params, "uri")
+    if not is_uri(uri) or not dispatcher.handler.may_subscribe(uri, ctx):
+        raise ResourceNotFound(uri)
+    if call.session is not None:
+        call.session.subscribe(uri)
+    return b"{}"
+
+
+def _unsubscribe(dispatcher: Dispatcher, call: Call, ctx: Context) -> bytes:
+    uri = _text(call.params, "uri")
+    if call.session is not None:
+        call.session.unsubscribe(uri)
     return b"{}"
 
 
@@ -440,6 +508,7 @@ def _call_tool(dispatcher: Dispatcher, call: Call, ctx: Context) -> bytes:
     except BaseException as error:
         if not is_failure(error):
             raise
+        ctx.crashed = True
         return _tool_crash(dispatcher, call, name, error)
 
 
@@ -560,6 +629,10 @@ METHODS: Mapping[str, Method] = {
     "resources/list": Method(run=_list, revisions=_BOTH, feature="resources", cacheable=True, list_kind="resources"),
     "resources/templates/list": Method(
         run=_list, revisions=_BOTH, feature="resources", cacheable=True, list_kind="resource_templates"
+    ),
+    "resources/subscribe": Method(run=_subscribe, revisions=_LEGACY, feature="resources", pushes=True),
+    "resources/unsubscribe": Method(
+        run=_unsubscribe, revisions=_LEGACY, feature="resources", callback=False, pushes=True
     ),
     "resources/read": Method(run=_read_resource, revisions=_BOTH, feature="resources", cacheable=True, named_by="uri"),
     "prompts/list": Method(run=_list, revisions=_BOTH, feature="prompts", cacheable=True, list_kind="prompts"),

@@ -26,6 +26,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """The options of one application, checked. ``OPTIONS`` documents each."""
 
     sessions: str | bool
+    store: Any
+    session_ttl: float
+    max_sessions: int
+    session_max_pending: int
     path: str
     auth: Callable[[Any], Any] | None
     origins: frozenset[str]
@@ -39,6 +43,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     stream_after: float
     stream_lifetime: float
     keepalive: float
+    stream_retry: float
     event_log: int
     event_log_bytes: int
     max_streams: int | None
@@ -121,6 +126,16 @@ def _count(minimum: int, maximum: float = math.inf) -> Check:
 
 def _streams(value: Any) -> int | None:
     return None if value is None else _count(0)(value)
+
+
+def _store(value: Any) -> Any:
+    missing = [] if value is None else [name for name in _STORE_METHODS if not callable(getattr(value, name, None))]
+    if missing or isinstance(value, type):
+        raise ValueError(f"takes a SessionStore{f', which has {missing[0]}()' if missing else ' instance'}")
+    return value
+
+
+_STORE_METHODS = ("create", "find", "hold", "release", "end", "expire", "close", "load", "save", "settings", "live")
 
 
 def _flag(value: Any) -> bool:
@@ -221,10 +236,29 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
     {
         "sessions": Option(
             "auto",
-            '"auto" or False',
-            _one_of("auto", False),
-            "How the session era keeps its clients. Both values issue no session id: every request "
-            "stands alone and any process can serve it.",
+            '"auto", True or False',
+            _one_of("auto", True, False),
+            "How the session era keeps its clients. True: each has a session, with a state, streams and messages "
+            "from the server, kept in store. auto: with a secret_key the session id itself says, signed, what was "
+            "agreed, for any number of processes; nothing is kept, and GET is 405. Without a key, and for False, no id "
+            "is issued and every request stands alone.",
+        ),
+        "store": Option(
+            None,
+            "SessionStore",
+            _store,
+            "Where sessions are kept; a store also means sessions=True. None: in the memory of the process, which "
+            "serves a single one.",
+        ),
+        "session_ttl": Option(
+            300.0,
+            "seconds",
+            _number(0, _YEAR, above=True),
+            "How long a session in memory lives after its last call or stream has ended.",
+        ),
+        "max_sessions": Option(10_000, "sessions", _count(1), "Most sessions in memory; more are refused with 503."),
+        "session_max_pending": Option(
+            100, "calls", _count(0), "Calls of one session that may wait for their turn; more are refused."
         ),
         "path": Option(
             "/mcp",
@@ -291,12 +325,20 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
             "Longest life of a stream, whatever is sent on it.",
         ),
         "keepalive": Option(15.0, "seconds", _number(0, _MONTH, above=True), "Between two keep-alive comments."),
+        "stream_retry": Option(
+            1.0,
+            "seconds",
+            _number(0, _MONTH),
+            "How long a client of 2025-11-25 is asked to wait before it comes back to a stream whose connection has "
+            "ended.",
+        ),
         "max_streams": Option(
             None,
             "streams",
             _streams,
-            "Most listen streams that a process holds open; more are refused with 503. None: 4096 in greenlets, 1 in "
-            "threads, where each stream keeps a thread from other work. A server with one thread holds none.",
+            "Most listen and GET streams that a process holds open; more are refused with 503. None: 4096 in "
+            "greenlets, 1 in threads, where each stream keeps a thread from other work. A server with one thread "
+            "holds none.",
         ),
         "max_listens_per_principal": Option(
             16,
@@ -308,7 +350,8 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
             256,
             "messages",
             _count(1),
-            "Messages of one call that may wait for a slow client; then the callback waits.",
+            "Messages of one call that may wait for a slow client; then the callback waits. In a session: messages of "
+            "all its streams that are kept, for clients that come back; the oldest give way.",
         ),
         "event_log_bytes": Option(_MIB, "bytes", _count(_KIB), "The same limit in bytes."),
         "progress_rate": Option(

@@ -55,6 +55,7 @@ class Revision(msgspec.Struct, frozen=True, kw_only=True):
         cache_hints: Whether cacheable results carry ``ttlMs`` and ``cacheScope``.
         server_info_in_meta: Whether each result's ``_meta`` names the server.
         listens: Whether change notices travel on a stream that ``subscriptions/listen`` opens.
+        polls: Whether a client comes back by itself when a connection ends that had an event id.
         completion_context: Whether ``completion/complete`` carries the arguments resolved so far.
     """
 
@@ -69,6 +70,7 @@ class Revision(msgspec.Struct, frozen=True, kw_only=True):
     cache_hints: bool
     server_info_in_meta: bool
     listens: bool
+    polls: bool
     completion_context: bool
 
     @property
@@ -162,6 +164,7 @@ _ROWS = (
         cache_hints=True,
         server_info_in_meta=True,
         listens=True,
+        polls=False,
         completion_context=True,
     ),
     Revision(
@@ -176,6 +179,7 @@ _ROWS = (
         cache_hints=False,
         server_info_in_meta=False,
         listens=False,
+        polls=True,
         completion_context=True,
     ),
     Revision(
@@ -190,6 +194,7 @@ _ROWS = (
         cache_hints=False,
         server_info_in_meta=False,
         listens=False,
+        polls=False,
         completion_context=True,
     ),
     Revision(
@@ -204,6 +209,7 @@ _ROWS = (
         cache_hints=False,
         server_info_in_meta=False,
         listens=False,
+        polls=False,
         completion_context=False,
     ),
 )

@@ -60,17 +60,19 @@ class SessionRecord(msgspec.Struct, frozen=True):
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """What the client of a session has asked for since.
+    """What has been settled in a session since, mostly by its client.
 
     Attributes:
         log_level: The least severe level to send; ``None`` if it has not said.
         subscriptions: URIs of the resources whose updates it wants.
         initialized: Whether ``notifications/initialized`` has come.
+        channels: Names of the broadcast channels that ``Handler.channels`` gave it.
     """
 
     log_level: str | None = None
     subscriptions: frozenset[str] = frozenset()
     initialized: bool = False
+    channels: frozenset[str] = frozenset()
 
     def subscribed(self, uri: str) -> Settings:
         """These settings with one subscription more.

@@ -22,6 +22,7 @@ from mcp_wsgi.errors import InvalidParams, InvalidRequest, Overloaded
 from mcp_wsgi.jsonrpc import Id, encode, encode_notification, encode_result
 from mcp_wsgi.revisions import META_SUBSCRIPTION_ID
 from mcp_wsgi.uris import check_uri, is_uri
+from mcp_wsgi.workers import Budget
 
 __all__ = [
     "MAX_ID_BYTES",
@@ -33,6 +34,7 @@ __all__ = [
     "Kind",
     "Listener",
     "Listeners",
+    "within",
 ]
 
 Kind = Literal["tools", "prompts", "resources"]
@@ -159,7 +161,7 @@ def _updated(uri: str) -> _Notice:
     return _Notice(b"notifications/resources/updated", b',"uri":' + encode(uri))
 
 
-def _within(uri: str) -> Iterator[str]:
+def within(uri: str) -> Iterator[str]:
     """The URIs whose subscribers hear of ``uri``, the nearest first: itself, and each that its path lies in."""
     yield uri
     end = len(re.split("[?#]", uri, maxsplit=1)[0])
@@ -181,7 +183,7 @@ class Listeners:
 
     Args:
         limit_per_principal: Streams that one principal may have open.
-        limit: Streams that may be open in all.
+        budget: Streams that may be open in all, of this kind and others.
         event: Makes the event that one stream waits for, on the thread that will wait.
         clock: Monotonic seconds.
         guard: Makes a lock for a few steps that neither block nor switch.
@@ -191,7 +193,7 @@ class Listeners:
     def __init__(
         self,
         limit_per_principal: int,
-        limit: int,
+        budget: Budget,
         event: Callable[[], Event],
         clock: Callable[[], float],
         *,
@@ -199,7 +201,7 @@ class Listeners:
         result_meta: Mapping[str, Any] | None = None,
     ) -> None:
         self.limit_per_principal = limit_per_principal
-        self.limit = limit
+        self.budget = budget
         self.event = event
         self.clock = clock
         self.result_meta = dict(result_meta or {})
@@ -233,13 +235,13 @@ class Listeners:
     def _admit(self, listener: Listener) -> None:
         if self._closed:
             raise Overloaded("Overloaded: the server is shutting down", retry_after=_RETRY_AFTER)
-        if len(self._open) >= self.limit:
-            raise Overloaded("Overloaded: too many subscriptions are open", retry_after=_RETRY_AFTER)
         key = listener.principal_key
+        count = self._counts.get(key, 0)
+        if key is not None and count >= self.limit_per_principal:
+            raise Overloaded(f"Overloaded: {count} of your subscriptions are open", retry_after=_RETRY_AFTER)
+        if not self.budget.take():
+            raise Overloaded("Overloaded: too many streams are open", retry_after=_RETRY_AFTER)
         if key is not None:
-            count = self._counts.get(key, 0)
-            if count >= self.limit_per_principal:
-                raise Overloaded(f"Overloaded: {count} of your subscriptions are open", retry_after=_RETRY_AFTER)
             self._counts[key] = count + 1
         self._open[listener] = None
 
@@ -266,7 +268,7 @@ class Listeners:
         Source: schema, ``ResourceUpdatedNotification``.
         """
         check_uri(uri, error=ValueError)
-        notices = {subscribed: _updated(subscribed) for subscribed in _within(uri)}
+        notices = {subscribed: _updated(subscribed) for subscribed in within(uri)}
         notice = notices[uri]
 
         def put(listener: Listener) -> bool:
@@ -320,6 +322,7 @@ class Listeners:
             listener = self._left.popleft()
             if self._open.pop(listener, _OVER) is _OVER:
                 continue
+            self.budget.give()
             key = listener.principal_key
             if key is not None:
                 self._counts[key] -= 1

@@ -78,6 +78,15 @@ class Turns:
             turn.event.wait(left)
         return self._active is turn
 
+    def withdraw(self, turn: Turn) -> bool:
+        """See ``Turn.withdraw``."""
+        with self._lock:
+            if turn not in self._waiting:
+                return False
+            del self._waiting[turn]
+        turn.event.set()
+        return True
+
     def leave(self, turn: Turn) -> None:
         """See ``Turn.leave``."""
         with self._lock:
@@ -116,6 +125,14 @@ class Turn:
             Whether it is its turn now; never again after ``leave``, which also ends the waiting.
         """
         return self._turns.wait(self, timeout)
+
+    def withdraw(self) -> bool:
+        """Give up the place if the call still waits, which it then never gets.
+
+        Returns:
+            Whether it was still waiting. May be called from any thread or greenlet.
+        """
+        return self._turns.withdraw(self)
 
     def leave(self) -> None:
         """Give up the place, wherever it is, for good; the next call gets its turn if this had it.

@@ -23,13 +23,24 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from contextvars import copy_context
 from functools import partial
+from threading import get_ident
 from time import monotonic
 from typing import Any, Protocol
 from weakref import getweakrefcount, ref
 
 from mcp_wsgi.errors import Cancelled, OptionError, Overloaded
 
-__all__ = ["NOTHING", "Crew", "GreenletCrew", "InlineCrew", "Job", "ThreadCrew", "crew_for", "patched_by_gevent"]
+__all__ = [
+    "NOTHING",
+    "Budget",
+    "Crew",
+    "GreenletCrew",
+    "InlineCrew",
+    "Job",
+    "ThreadCrew",
+    "crew_for",
+    "patched_by_gevent",
+]
 
 #: What ``Job.take`` returns when its time is over.
 NOTHING: Any = object()
@@ -42,6 +53,9 @@ class Job(Protocol):
 
     def put(self, item: Any) -> None:
         """Hand over ``item``; called by the callback, from any thread or greenlet of its own."""
+
+    def pause(self) -> None:
+        """Let who takes the output have a turn, as ``put`` does; called by the callback."""
 
     def take(self, timeout: float) -> Any:
         """The next item, the callback's return value last; ``NOTHING`` after ``timeout`` seconds.
@@ -120,6 +134,36 @@ class Crew:
         """Count a job out."""
         with self._count:
             self.running -= 1
+
+
+class Budget:
+    """Streams that may be open at once; safe from any thread or greenlet, and from a finalizer.
+
+    Args:
+        limit: How many.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        # Each step of a deque is one step, so no lock is needed that a finalizer could find held.
+        self._taken: deque[None] = deque()
+
+    @property
+    def taken(self) -> int:
+        """How many are open."""
+        return len(self._taken)
+
+    def take(self) -> bool:
+        """Count one more; ``False`` if there are as many as may be."""
+        self._taken.append(None)
+        if len(self._taken) <= self.limit:
+            return True
+        self._taken.pop()
+        return False
+
+    def give(self) -> None:
+        """Count one out that ``take`` has counted."""
+        self._taken.pop()
 
 
 class _Failure:
@@ -307,6 +351,10 @@ class _GreenletJob:
             self._wake()
         else:
             self._hub.loop.run_callback_threadsafe(self._wake)
+
+    def pause(self) -> None:
+        if self._crew.current() is self._worker:
+            self._crew.sleep(0)
 
     def take(self, timeout: float) -> Any:
         if not self._items:
@@ -496,6 +544,9 @@ class _ThreadJob:
     def put(self, item: Any) -> None:
         self._items.put(item)
 
+    def pause(self) -> None:
+        pass
+
     def take(self, timeout: float) -> Any:
         try:
             return _given(self._items.get(timeout=timeout))
@@ -546,12 +597,13 @@ class _InlineJob:
     the host (a timeout, a kill) leaves the worker to the hub.
     """
 
-    __slots__ = ("_crew", "_host", "_items", "_resting", "_to_end", "_worker")
+    __slots__ = ("_crew", "_host", "_items", "_resting", "_thread", "_to_end", "_worker")
 
     def __init__(self, crew: InlineCrew, callback: Callback) -> None:
         self._crew = crew
         self._items: deque[Any] = deque()
         self._host: Any = None
+        self._thread = get_ident()
         self._resting = True
         self._to_end = False
         self._worker = crew.greenlet(partial(copy_context().run, self._run, callback))
@@ -564,6 +616,9 @@ class _InlineJob:
 
     def put(self, item: Any) -> None:
         self._items.append(item)
+        self.pause()
+
+    def pause(self) -> None:
         if not self._to_end and self._host is not None and self._crew.current() is self._worker:
             self._resting = True
             self._host.switch()
@@ -595,8 +650,8 @@ class _InlineJob:
 
     def kill(self, announce: Callable[[], object]) -> None:
         announce()
-        # While somebody waits for the worker it is not ours to switch to.
-        if self._host is None and not self._worker.dead:
+        # While somebody waits for the worker it is not ours to switch to, and never another thread's.
+        if self._host is None and not self._worker.dead and get_ident() == self._thread:
             self._to_end = True
             self.resume(Cancelled)
 

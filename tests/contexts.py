@@ -26,6 +26,9 @@ class Heard:
     def allow_progress(self) -> bool:
         return True
 
+    def close_stream(self) -> bool:
+        return False
+
 
 def context(method: str = "tools/call", **call: Any) -> Context:
     """The context of a call by a client of the newest revision; ``call`` has further fields of ``Call``."""

@@ -41,6 +41,9 @@ class Sink:
     def allow_progress(self) -> bool:
         return next(self.room, True)
 
+    def close_stream(self) -> bool:
+        return False
+
     @property
     def params(self) -> list[Any]:
         return [message["params"] for message in self.sent]

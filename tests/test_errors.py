@@ -41,6 +41,8 @@ REFUSALS = [
     (errors.NotAcceptable(), 406, -32600),
     (errors.BodyTooLarge(1), 413, -32600),
     (errors.UnsupportedMediaType(), 415, -32600),
+    (errors.SessionRequired(), 400, -32600),
+    (errors.SessionNotFound(), 404, -32600),
     (errors.Overloaded(), 503, -32603),
     (errors.RegistrationError("x"), 200, -32603),
     (errors.OptionError("x"), 200, -32603),

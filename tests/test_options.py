@@ -9,19 +9,25 @@ import pytest
 
 from mcp_wsgi.errors import OptionError
 from mcp_wsgi.options import OPTIONS, Options
+from mcp_wsgi.stores import SessionStore
 
 
 def auth(request: object) -> None:
     """Stands for an application's own."""
 
 
+STORE = SessionStore()
 KEY, OTHER = "k" * 16, b"o" * 32
 MONTH = 30 * 24 * 3600
 HUGE = 10**400  # beyond a float
 
 # Option -> what it takes: as given, as kept.
 GOOD: dict[str, list[tuple[Any, Any]]] = {
-    "sessions": [("auto", "auto"), (False, False)],
+    "sessions": [("auto", "auto"), (True, True), (False, False)],
+    "store": [(None, None), (STORE, STORE)],
+    "session_ttl": [(0.001, 0.001), (365 * 24 * 3600, 365 * 24 * 3600.0)],
+    "max_sessions": [(1, 1), (10**6, 10**6)],
+    "session_max_pending": [(0, 0), (10**6, 10**6)],
     "path": [("/", ""), ("/mcp", "/mcp"), ("/api/v1.0/mcp/", "/api/v1.0/mcp"), ("/~me/a-b_c", "/~me/a-b_c")],
     "auth": [(None, None), (auth, auth)],
     "origins": [
@@ -51,6 +57,7 @@ GOOD: dict[str, list[tuple[Any, Any]]] = {
     "stream_after": [(0, 0.0), (0.5, 0.5), (MONTH, MONTH)],
     "stream_lifetime": [(0.001, 0.001), (MONTH, MONTH)],
     "keepalive": [(0.001, 0.001), (MONTH, MONTH)],
+    "stream_retry": [(0, 0.0), (0.5, 0.5), (MONTH, MONTH)],
     "max_streams": [(None, None), (0, 0), (2000, 2000)],
     "max_listens_per_principal": [(1, 1), (500, 500)],
     "event_log": [(1, 1), (10**6, 10**6)],
@@ -78,7 +85,11 @@ NO_COUNTS = [None, True, "1", 1.0, 1.5, [1], float("nan")]
 NO_FLAGS: list[Any] = [None, 0, 1, "yes", "", []]
 NO_LISTS = [None, 1, "a.b", b"a.b", [""], [1], [None], [b"a.b"]]
 BAD: dict[str, list[Any]] = {
-    "sessions": [True, None, "Auto", "", 0, "none"],
+    "sessions": [None, "Auto", "", 0, 1, "none"],
+    "store": [SessionStore, "redis://localhost/0", object(), {}, True],
+    "session_ttl": [0, -1, "300", None, True, HUGE, float("inf"), float("nan")],
+    "max_sessions": [0, -1, 1.5, "1", None, True],
+    "session_max_pending": [-1, 1.5, "1", None, True],
     "path": [
         *(None, b"/mcp", "", "mcp", "http://a/mcp"),
         *("/a//b", "//", "/../a", "/a/.", "/a/.."),
@@ -105,6 +116,7 @@ BAD: dict[str, list[Any]] = {
     "stream_after": [*NO_NUMBERS, -0.1, MONTH + 1, HUGE],
     "stream_lifetime": [*NO_NUMBERS, 0, MONTH + 1, HUGE],
     "keepalive": [*NO_NUMBERS, 0, -1, MONTH + 1, HUGE],
+    "stream_retry": [-1, "1", None, True, HUGE, float("inf"), float("nan")],
     "max_streams": [*(bad for bad in NO_COUNTS if bad is not None), -1],
     "max_listens_per_principal": [*NO_COUNTS, 0],
     "event_log": [*NO_COUNTS, 0],

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from mcp_wsgi.errors import InvalidParams, InvalidRequest, Overloaded
 from mcp_wsgi.subscriptions import MAX_ID_BYTES, MAX_UNREAD, MAX_URI_BYTES, MAX_URIS, Filter, Kind, Listeners
-from mcp_wsgi.workers import crew_for, patched_by_gevent
+from mcp_wsgi.workers import Budget, crew_for, patched_by_gevent
 from tests.patched import run_patched
 from tests.wire import MODERN, check_message
 
@@ -62,7 +62,7 @@ class Script:
 def scripted(*steps: Callable[[], Any], **limits: int) -> tuple[Listeners, Script]:
     script = Script(*steps)
     mine, all_ = limits.get("limit_per_principal", 100), limits.get("limit", 1000)
-    return Listeners(mine, all_, lambda: script, script, result_meta=SERVER_INFO), script
+    return Listeners(mine, Budget(all_), lambda: script, script, result_meta=SERVER_INFO), script
 
 
 CREW = crew_for("auto", 100)
@@ -73,7 +73,7 @@ def event() -> Any:
 
 
 def real(limit_per_principal: int = 100, limit: int = 1000) -> Listeners:
-    return Listeners(limit_per_principal, limit, event, monotonic, guard=CREW.guard)
+    return Listeners(limit_per_principal, Budget(limit), event, monotonic, guard=CREW.guard)
 
 
 def wanted(*uris: str, lists: Iterable[Kind] = ()) -> Filter:
@@ -476,7 +476,7 @@ class Guard:
 )
 def test_a_stream_dropped_in_the_midst_of_another_step_is_forgotten(step: Callable[[Listeners], Any]) -> None:
     guard, script = Guard(), Script()
-    listeners = Listeners(1, 10, lambda: script, script, guard=lambda: guard)
+    listeners = Listeners(1, Budget(10), lambda: script, script, guard=lambda: guard)
     listener = listeners.open(1, ALL, "me")
     gone, messages = weakref.ref(listener), listener.messages(15, 1000)
     del listener

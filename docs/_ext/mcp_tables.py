@@ -42,12 +42,9 @@ Row = Sequence["str | nodes.Node"]
 
 YES, NOT_YET, ABSENT = "yes", "not yet", "-"
 _MODERN = frozenset(name for name, revision in REVISIONS.items() if revision.modern)
-_LEGACY = frozenset(REVISIONS) - _MODERN
 
 #: What the specification has beyond ``METHODS``: method -> the revisions that have it.
 NOT_SERVED: Mapping[str, frozenset[str]] = {
-    "resources/subscribe": _LEGACY,
-    "resources/unsubscribe": _LEGACY,
     "elicitation/create": frozenset(REVISIONS) - {"2025-03-26"},
     "sampling/createMessage": frozenset(REVISIONS),
     "roots/list": frozenset(REVISIONS),

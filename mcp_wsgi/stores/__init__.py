@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -43,9 +44,11 @@ class SessionStore:
         stateful: Whether there is something to keep. Without, there is no state, no settings, no
             streams, no ending and no limit of sessions: the methods for those take any id and say
             so in each.
+        shared: Whether other processes that are set up alike have the same sessions.
     """
 
     stateful: bool = True
+    shared: bool = True
 
     def create(self, record: SessionRecord, state: dict[str, Any]) -> str | None:
         """Open a session.
@@ -152,14 +155,27 @@ class SessionStore:
         """
         raise NotImplementedError
 
-    def live(self, session_id: str) -> Any:
-        """The session's live object in this process: always the same, made when first asked for.
+    def set_channels(self, session_id: str, channels: frozenset[str]) -> bool:
+        """Remember the broadcast channels that a session listens to.
 
-        The store's constructor takes what makes it, which must neither block nor use the store.
+        Returns:
+            ``False`` if the session is gone. Not stateful: ``True``, and nothing is remembered.
+        """
+        raise NotImplementedError
+
+    def live(self, session_id: str, make: Callable[[], Any]) -> Any:
+        """The session's live object in this process: always the same one.
+
+        Args:
+            make: Makes it when it is first asked for; must neither block nor use the store.
 
         Returns:
             ``None`` if the session is gone, and always if not stateful.
         """
+        raise NotImplementedError
+
+    def lives(self) -> list[Any]:
+        """The live objects that this process has made, of sessions that are there. Not stateful: none."""
         raise NotImplementedError
 
     def ids(self) -> list[str]:

@@ -26,8 +26,9 @@ class MemoryStore(SessionStore):
         ttl: Seconds that a session lives while nothing holds it.
         max_sessions: Sessions that may be open at once.
         clock: Monotonic seconds.
-        live: Makes the live object of a session.
     """
+
+    shared = False
 
     # A session is in exactly one of three places: _held, _idle (whose cache lets it expire) or _over.
 
@@ -36,13 +37,11 @@ class MemoryStore(SessionStore):
         ttl: float,
         max_sessions: int,
         clock: Callable[[], float] = monotonic,
-        live: Callable[[], Any] = object,
     ) -> None:
         from cachetools import TTLCache
 
         self._max_sessions = max_sessions
         self._clock = clock
-        self._make_live = live
         # No step below blocks or switches while it has the lock.
         self._lock = threading.Lock()
         self._now = 0.0
@@ -165,6 +164,10 @@ class MemoryStore(SessionStore):
         """Remember that the client is ready; see ``SessionStore``."""
         return self._change(session_id, lambda settings: msgspec.structs.replace(settings, initialized=True))
 
+    def set_channels(self, session_id: str, channels: frozenset[str]) -> bool:
+        """Remember the broadcast channels; see ``SessionStore``."""
+        return self._change(session_id, lambda settings: msgspec.structs.replace(settings, channels=channels))
+
     def _change(self, session_id: str, change: Callable[[Settings], Settings]) -> bool:
         with self._lock:
             entry = self._entry(session_id)
@@ -175,15 +178,22 @@ class MemoryStore(SessionStore):
 
     # --- this process -----------------------------------------------------------------------------
 
-    def live(self, session_id: str) -> Any:
+    def live(self, session_id: str, make: Callable[[], Any]) -> Any:
         """The live object; see ``SessionStore``."""
         with self._lock:
             entry = self._entry(session_id)
             if entry is None:
                 return None
             if entry.live is None:
-                entry.live = self._make_live()
+                entry.live = make()
             return entry.live
+
+    def lives(self) -> list[Any]:
+        """The live objects there are; see ``SessionStore``."""
+        with self._lock:
+            self._expire()
+            entries = [*self._held.values(), *self._idle.values()]
+        return [entry.live for entry in entries if entry.live is not None]
 
     def ids(self) -> list[str]:
         """The sessions that are there; see ``SessionStore``."""

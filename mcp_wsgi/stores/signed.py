@@ -155,9 +155,17 @@ class SignedStore(SessionStore):
         """Take note of nothing."""
         return True
 
-    def live(self, session_id: str) -> Any:
+    def set_channels(self, session_id: str, channels: frozenset[str]) -> bool:
+        """Take note of nothing."""
+        return True
+
+    def live(self, session_id: str, make: Callable[[], Any]) -> Any:
         """None: no process is the session's."""
         return None
+
+    def lives(self) -> list[Any]:
+        """None."""
+        return []
 
     def ids(self) -> list[str]:
         """None: nobody can be reached."""

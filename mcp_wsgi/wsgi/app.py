@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -21,20 +21,25 @@ from mcp_wsgi.errors import (
     NotAcceptable,
     ParseError,
     UnsupportedMediaType,
+    UnsupportedProtocolVersion,
 )
 from mcp_wsgi.handler import Handler, ListKind
 from mcp_wsgi.jsonrpc import Batch, Id, Invalid, Message, Request, parse
+from mcp_wsgi.keeper import Keeper
+from mcp_wsgi.live import LiveSession
 from mcp_wsgi.methods import Dispatcher, is_for_client
 from mcp_wsgi.options import Options
-from mcp_wsgi.revisions import MODERN, REVISIONS
+from mcp_wsgi.revisions import MODERN, REVISIONS, SUPPORTED
 from mcp_wsgi.sealing import Cursors, Sealer, generate_key
+from mcp_wsgi.stores import SessionStore
 from mcp_wsgi.subscriptions import Kind, Listeners
-from mcp_wsgi.workers import Crew, crew_for
+from mcp_wsgi.workers import Budget, Crew, crew_for
 from mcp_wsgi.wsgi import guards, legacy, modern
 from mcp_wsgi.wsgi.calls import Calls
 from mcp_wsgi.wsgi.headers import accepted, field, is_json
 from mcp_wsgi.wsgi.http import HttpReply, HttpRequest
 from mcp_wsgi.wsgi.replies import Stream, error_reply
+from mcp_wsgi.wsgi.sessions import SessionEndpoint
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -44,7 +49,12 @@ __all__ = ["MCPApp"]
 log = logging.getLogger("mcp_wsgi")
 
 _STATUS_LINES = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
-#: Listen streams of a process by the kind of its workers: an idle greenlet is cheap, a thread is not.
+_SEVERAL_PROCESSES = (
+    "sessions are kept in the memory of this process, but the server runs several, and a client whose request "
+    "reaches another is told that its session is gone. Run one process (gunicorn --workers 1), or keep nothing: "
+    'the option sessions="auto" with a secret_key that all processes share, or a store that they share'
+)
+#: Listen and GET streams of a process by the kind of its workers: an idle greenlet is cheap, a thread is not.
 _MAX_STREAMS = {"greenlets": 4096, "threads": 1, "inline": 1}
 
 
@@ -68,6 +78,7 @@ class MCPApp:
         self.handler = handler
         self.options = Options.build(options)
         self._crew: Crew | None = None
+        self._settled = False
         keys = self.options.secret_key or (generate_key(),)
         self._dispatcher = Dispatcher(
             handler,
@@ -78,23 +89,58 @@ class MCPApp:
             expose_errors=self.options.expose_errors,
         )
         self._listeners: Listeners | None = None
+        self._budget: Budget | None = None
         self._clock = clock
-        self._modern = modern.ModernEndpoint(
-            self._dispatcher,
-            self._calls(clock, status=modern.status_of, cancel_on_close=True),
-            self.options,
-            self._open_listeners,
-        )
-        handler.observe(self._announce)
+        store = self._store(keys)
+        self._keeper = None if store is None else Keeper(store, self._dispatcher, self.options, self._new_live)
+        self._sessions = self._session_endpoint()
+        self._modern_calls = self._calls(clock, status=modern.status_of, cancel_on_close=True)
         # A session-era client that goes away may come back for the answer, so its call goes on.
+        self._legacy_calls = self._calls(clock, status=legacy.status_of, cancel_on_close=False)
+        self._modern = modern.ModernEndpoint(self._dispatcher, self._modern_calls, self.options, self._open_listeners)
+        handler.observe(self._announce)
         self._legacy = legacy.LegacyEndpoint(
-            self._dispatcher, self._calls(clock, status=legacy.status_of, cancel_on_close=False), self.options
+            self._dispatcher,
+            self._legacy_calls,
+            self.options,
+            self._keeper,
         )
 
     def _calls(self, clock: Callable[[], float], *, status: Callable[[int], int], cancel_on_close: bool) -> Calls:
         return Calls(
             self._dispatcher, self.options, self._workers, clock, status=status, cancel_on_close=cancel_on_close
         )
+
+    def _store(self, keys: Sequence[bytes]) -> SessionStore | None:
+        options = self.options
+        if options.store is not None:
+            store: SessionStore = options.store
+            return store
+        if options.sessions is True:
+            from mcp_wsgi.stores.memory import MemoryStore
+
+            return MemoryStore(options.session_ttl, options.max_sessions, self._clock)
+        if options.sessions == "auto" and options.secret_key:
+            from mcp_wsgi.stores.signed import SignedStore
+
+            return SignedStore(keys)
+        return None
+
+    def _new_live(self) -> LiveSession:
+        return LiveSession(self.options, self._clock, self._workers().guard)
+
+    def _session_endpoint(self) -> SessionEndpoint | None:
+        keeper = self._keeper
+        if keeper is None or not keeper.store.stateful:
+            return None
+        return SessionEndpoint(keeper, self._dispatcher, self.options, self._workers, self._streams_left, self._clock)
+
+    def _streams_left(self) -> Budget:
+        budget = self._budget
+        if budget is None:
+            limit = self.options.max_streams
+            budget = self._budget = Budget(_MAX_STREAMS[self._workers().kind] if limit is None else limit)
+        return budget
 
     def _workers(self) -> Crew:
         # Not before the first request: a server may patch or fork its process after importing us.
@@ -105,19 +151,24 @@ class MCPApp:
 
     def _settle(self, environ: Mapping[str, Any]) -> None:
         """Learn from the first request what kind of server this is."""
+        if self._settled:
+            return
+        self._settled = True
         # A server with one thread could answer nobody else while it holds a stream.
         concurrent = self._workers().kind == "greenlets" or bool(environ.get("wsgi.multithread"))
         self._dispatcher.holds_streams = concurrent and self.options.max_streams != 0
+        self._dispatcher.keeps_sessions = self._sessions is not None
+        if self._keeper is not None and not self._keeper.store.shared and environ.get("wsgi.multiprocess"):
+            log.warning(_SEVERAL_PROCESSES)
         self._dispatcher.shares_key = bool(self.options.secret_key) or not environ.get("wsgi.multiprocess")
 
     def _open_listeners(self) -> Listeners:
         listeners = self._listeners
         if listeners is None:
-            crew, options = self._workers(), self.options
-            limit = _MAX_STREAMS[crew.kind] if options.max_streams is None else options.max_streams
+            crew = self._workers()
             listeners = self._listeners = Listeners(
-                options.max_listens_per_principal,
-                limit,
+                self.options.max_listens_per_principal,
+                self._streams_left(),
                 crew.event,
                 self._clock,
                 guard=crew.guard,
@@ -148,18 +199,101 @@ class MCPApp:
 
         Args:
             uri: The resource; subscribers of one that its path lies in are told, too.
+
+        Raises:
+            ValueError: It is no URI.
         """
-        return 0 if self._listeners is None else self._listeners.publish_update(uri)
+        reached = 0 if self._listeners is None else self._listeners.publish_update(uri)
+        return reached + (0 if self._keeper is None else self._keeper.publish_update(uri))
+
+    def notify(self, session_id: str, method: str, params: Mapping[str, Any] | None = None) -> int:
+        """Send one session a notification.
+
+        It goes out on the session's GET stream, or waits in the session (see ``event_log``) until the
+        client opens one. Safe from any thread or greenlet, as all methods here.
+
+        Args:
+            session_id: As ``ctx.session_id`` has it.
+            method: Its name, which begins with ``notifications/``.
+            params: Any values with a JSON form; default: none.
+
+        Returns:
+            How many were reached: 0 if there is no such session here, its client has not finished
+            ``initialize``, or sessions are not kept.
+
+        Raises:
+            ValueError: The name is none of a notification.
+            OutputError: ``params`` have no JSON form. The stream lives on.
+        """
+        return 0 if self._keeper is None else self._keeper.notify(session_id, method, params or {})
+
+    def broadcast(self, channel: str, method: str, params: Mapping[str, Any] | None = None) -> int:
+        """Send a notification to each session that listens to a channel.
+
+        Which those are, ``Handler.channels`` says: when a session begins, and when its stream opens.
+
+        Args:
+            channel: The channel's name.
+            method: As of ``notify``.
+            params: As of ``notify``.
+
+        Returns:
+            How many sessions were reached.
+
+        Raises:
+            ValueError, OutputError: As of ``notify``.
+        """
+        return 0 if self._keeper is None else self._keeper.broadcast(channel, method, params or {})
+
+    def log(self, session_id: str, level: str, data: Any, logger: str | None = None) -> int:
+        """Send one session a log message, if it wants that level; as ``ctx.log`` does within a call.
+
+        Args:
+            session_id: As ``ctx.session_id`` has it.
+            level: One of the eight levels.
+            data: Text, or any value with a JSON form. No secrets: the client may show it.
+            logger: Name of its source; default: none.
+
+        Returns:
+            1 if it was sent or waits to be, else 0.
+
+        Raises:
+            ValueError: The level does not exist.
+            OutputError: ``data`` has no JSON form.
+        """
+        return 0 if self._keeper is None else self._keeper.log(session_id, level, data, logger)
 
     def _publish(self, kind: Kind) -> int:
-        return 0 if self._listeners is None else self._listeners.publish(kind)
+        reached = 0 if self._listeners is None else self._listeners.publish(kind)
+        return reached + (0 if self._keeper is None else self._keeper.publish(kind))
 
     def _announce(self, kind: ListKind) -> None:
         self._publish("resources" if kind == "resource_templates" else kind)
 
-    def close(self) -> None:
-        """End the streams that are open, each with its result; later ones are refused."""
+    # --- the end ----------------------------------------------------------------------------------
+
+    def close(self, grace: float = 5.0) -> None:
+        """End all that is open, for good; to be called when the process is to stop.
+
+        At once no stream and no session begins any more, listen streams end with their result, and
+        GET streams end. Calls have ``grace`` seconds to get through; then they are cancelled. At last
+        each session ends (``Handler.terminate``).
+
+        Args:
+            grace: Seconds.
+        """
         self._open_listeners().close()
+        if self._keeper is not None:
+            self._keeper.part()
+        crew = self._workers()
+        end = self._clock() + grace
+        pause = crew.event()
+        while crew.running and self._clock() < end:
+            pause.wait(0.02)
+        for calls in (self._modern_calls, self._legacy_calls):
+            calls.stop()
+        if self._keeper is not None:
+            self._keeper.close()
 
     # --- answering --------------------------------------------------------------------------------
 
@@ -189,18 +323,18 @@ class MCPApp:
         guards.check_access(request, options)
         if request.method == "OPTIONS":
             # A preflight carries no credentials, so it is answered before they are asked for.
-            return HttpReply(204, [("Allow", "POST, OPTIONS"), *guards.preflight_headers(request)], [])
+            allowed = ", ".join(self._http_methods(request))
+            return HttpReply(204, [("Allow", allowed), *guards.preflight_headers(request)], [])
         principal = guards.authenticate(request, options)
         if request.method != "POST":
-            raise MethodNotAllowed(request.method, guards.HTTP_METHODS)
+            return self._no_post(request, principal)
         headers = request.headers
         if not is_json(headers.get("Content-Type") or ""):
             raise UnsupportedMediaType
         body = request.read(options.max_body)
         message = parse(body, max_depth=options.max_depth, max_batch=options.max_batch)
         try:
-            if self._crew is None:
-                self._settle(request.environ)
+            self._settle(request.environ)
             accept = accepted(headers.get("Accept"))
             if not (accept.json or accept.sse) and _wants_answer(message):
                 raise NotAcceptable  # noqa: TRY301 - below is where all refusals are made
@@ -212,6 +346,26 @@ class MCPApp:
         except Exception as error:  # noqa: BLE001 - _refusal logs it
             # From here on the id is known, and what refuses a request carries it.
             return _refusal(request, error, message.id if isinstance(message, (Request, Invalid)) else None)
+
+    def _http_methods(self, request: HttpRequest) -> tuple[str, ...]:
+        """The HTTP methods that are served."""
+        self._settle(request.environ)
+        return guards.HTTP_METHODS if self._sessions is None else guards.SESSION_METHODS
+
+    def _no_post(self, request: HttpRequest, principal: Any) -> HttpReply:
+        methods, sessions = self._http_methods(request), self._sessions
+        if sessions is None or request.method not in methods:
+            raise MethodNotAllowed(request.method, methods)
+        headers = request.headers
+        version = field(headers, "MCP-Protocol-Version")
+        revision = None if version is None else REVISIONS.get(version)
+        if version is not None and revision is None:
+            raise UnsupportedProtocolVersion(version, SUPPORTED)
+        if revision is not None and revision.modern:
+            raise MethodNotAllowed(request.method, guards.HTTP_METHODS)
+        if request.method == "GET":
+            return sessions.get(request, accepted(headers.get("Accept")), principal)
+        return sessions.delete(request, principal)
 
 
 def _wants_answer(message: Message | Batch) -> bool:
@@ -241,6 +395,7 @@ def _request(environ: WSGIEnvironment) -> HttpRequest:
         environ["wsgi.url_scheme"],
         environ.get("HTTP_HOST", ""),
         environ.get("REMOTE_ADDR", ""),
+        environ.get("SCRIPT_NAME", ""),
         environ,
         _BodyReader(environ).read,
     )

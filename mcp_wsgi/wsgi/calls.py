@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,8 +11,11 @@ from mcp_wsgi.context import Call, Context
 from mcp_wsgi.errors import Cancelled, InternalError, InvalidEnvelope, MCPError
 from mcp_wsgi.exchange import Answer, Clock, Exchange
 from mcp_wsgi.jsonrpc import Id, encode_error, encode_result
+from mcp_wsgi.keeper import Session
 from mcp_wsgi.methods import Dispatcher, Method
 from mcp_wsgi.options import Options
+from mcp_wsgi.recording import RecordedExchange
+from mcp_wsgi.turns import Turn
 from mcp_wsgi.workers import Crew
 from mcp_wsgi.wsgi.headers import Accepted
 from mcp_wsgi.wsgi.http import HttpReply
@@ -21,6 +24,11 @@ from mcp_wsgi.wsgi.replies import answer_reply, stream_reply
 __all__ = ["Calls", "progress_token"]
 
 log = logging.getLogger("mcp_wsgi")
+
+#: Makes the answer of a call in the worker that it is given to.
+Work = Callable[[Exchange], Answer]
+#: Makes the answer that tells of an error.
+Failed = Callable[[MCPError], Answer]
 
 
 class Calls:
@@ -51,6 +59,7 @@ class Calls:
         self._clock = clock
         self._status = status
         self._cancel_on_close = cancel_on_close
+        self._running: set[Exchange] = set()
 
     def serve(self, method: Method, call: Call, accept: Accepted) -> HttpReply:
         """Answer one request.
@@ -71,7 +80,7 @@ class Calls:
             accept,
         )
 
-    def in_worker(self, work: Callable[[Exchange], Answer], late: Callable[[], Answer], accept: Accepted) -> HttpReply:
+    def in_worker(self, work: Work, late: Callable[[], Answer], accept: Accepted) -> HttpReply:
         """Run ``work`` in a worker and reply with what it gives, as JSON or as a stream.
 
         Args:
@@ -83,17 +92,43 @@ class Calls:
             Overloaded: Too many calls are running.
         """
         exchange = Exchange(self._crew(), self._options, self._clock, streaming=accept.sse, late=late)
-        exchange.start(work)
+        self._start(exchange, work)
         answer = exchange.first()
         if answer is None:
             return stream_reply(exchange.messages(), partial(exchange.leave, cancel=self._cancel_on_close))
         return answer_reply(answer, as_json=accept.json)
 
+    def _start(self, exchange: Exchange, work: Work) -> None:
+        running = self._running
+
+        def counted(exchange: Exchange) -> Answer:
+            try:
+                return work(exchange)
+            finally:
+                running.discard(exchange)
+
+        running.add(exchange)
+        try:
+            exchange.start(counted)
+        except BaseException:
+            running.discard(exchange)
+            raise
+
+    def stop(self) -> None:
+        """Cancel all calls that are running."""
+        for exchange in tuple(self._running):
+            exchange.leave(cancel=True)
+
     def answer(self, method: Method, call: Call, exchange: Exchange) -> Answer:
         """Run a call to its end in the present worker; never raises but at the process's own end."""
+        return self._guarded(call, lambda: self._run(method, call, Context(call, exchange)))
+
+    def _run(self, method: Method, call: Call, ctx: Context) -> Answer:
+        return Answer(encode_result(call.id, self._dispatcher.run(method, call, ctx)))
+
+    def _guarded(self, call: Call, run: Callable[[], Answer]) -> Answer:
         try:
-            result = self._dispatcher.run(method, call, Context(call, exchange))
-            return Answer(encode_result(call.id, result))
+            return run()
         except MCPError as error:
             return self.failure(call, error)
         except Cancelled:
@@ -107,11 +142,222 @@ class Calls:
     def failure(self, call: Call, error: MCPError) -> Answer:
         """The answer that an error makes."""
         code = self._dispatcher.error_code(error, call.revision)
-        return Answer(encode_error(call.id, error, code=code), self._status(code))
+        return Answer(encode_error(call.id, error, code=code), self._status(code), ok=False)
 
     def _late(self, call: Call) -> Answer:
         log.warning("%s missed its deadline, request id %r", call.method, call.id)
         return self.failure(call, InternalError(f"The call took too long (request id {call.id})"))
+
+    # --- sessions ---------------------------------------------------------------------------------
+
+    def opening(
+        self, method: Method, call: Call, accept: Accepted, keep: Callable[[dict[str, Any], frozenset[str]], str]
+    ) -> tuple[HttpReply, str | None]:
+        """Answer an ``initialize`` that opens a session.
+
+        Args:
+            keep: Opens it, with the first state and the broadcast channels; returns its id.
+
+        Returns:
+            The reply, and the session's id; ``None`` if the answer is an error.
+
+        Raises:
+            Overloaded: Too many calls are running, or sessions are open.
+        """
+        made: list[tuple[dict[str, Any], frozenset[str]]] = []
+
+        def run(exchange: Exchange) -> Answer:
+            ctx = Context(call, exchange)
+            answer = self._run(method, call, ctx)
+            made.append((ctx.state, self._dispatcher.channels(call, ctx.state)))
+            return answer
+
+        # The answer's header names the session, so it must not begin before there is one.
+        exchange = Exchange(self._crew(), self._options, self._clock, streaming=False, late=lambda: self._late(call))
+        self._start(exchange, lambda exchange: self._guarded(call, lambda: run(exchange)))
+        answer = exchange.first() or self._late(call)  # never None, as nothing streams
+        session_id = keep(*made[0]) if answer.ok else None
+        return answer_reply(answer, as_json=accept.json), session_id
+
+    def in_session(self, method: Method, call: Call, accept: Accepted, session: Session) -> HttpReply:
+        """Answer one request of a stored session, in its turn; see ``serve``.
+
+        A call with a progress token waits for nobody, and what it changes is not kept.
+
+        Raises:
+            Overloaded: Too many calls are running, or wait in this session.
+            InvalidRequest: A call with this id is running.
+            SessionNotFound: The session has ended meanwhile.
+        """
+        session.hold()
+        try:
+            ready = self._dispatcher.ready(method, call)
+        except MCPError as error:
+            session.release()
+            return answer_reply(self.failure(call, error), as_json=accept.json)
+        except BaseException:
+            session.release()
+            raise
+        if ready is not None:
+            session.release()
+            self._crew().pause()
+            return answer_reply(Answer(encode_result(call.id, ready)), as_json=accept.json)
+        buffered = call.progress_token is None
+
+        def work(exchange: Exchange) -> Answer:
+            return self.answer_in(session, method, call, exchange, keep=buffered)
+
+        return self._seated(
+            work,
+            (call.id,),
+            accept,
+            session,
+            buffered=buffered,
+            late=lambda: self._late(call),
+            failed=lambda error: self.failure(call, error),
+        )
+
+    def batch_in_session(
+        self,
+        work: Work,
+        ids: Sequence[Id],
+        accept: Accepted,
+        session: Session,
+        *,
+        late: Callable[[], Answer],
+        failed: Failed,
+    ) -> HttpReply:
+        """Answer a batch of requests of a stored session, in its turn.
+
+        Raises:
+            Overloaded: Too many calls are running, or wait in this session.
+            InvalidRequest: A call with one of these ids is running, or two in the batch have the same.
+            SessionNotFound: The session has ended meanwhile.
+        """
+        session.hold()
+        return self._seated(work, ids, accept, session, buffered=True, late=late, failed=failed)
+
+    def answer_in(self, session: Session, method: Method, call: Call, exchange: Exchange, *, keep: bool) -> Answer:
+        """Run a call of a stored session to its end in the present worker, on a copy of its state.
+
+        Args:
+            keep: Whether what it changes is kept, unless it crashes or is cancelled.
+        """
+
+        def run() -> Answer:
+            ctx = Context(call, exchange, session.load())
+            try:
+                return self._run(method, call, ctx)
+            finally:
+                # Also after an error that is a reply; a crash or a cancel may have come half-way.
+                if keep and not (ctx.crashed or exchange.cancelled):
+                    session.save(ctx.state)
+
+        return self._guarded(call, run)
+
+    def _seated(
+        self,
+        work: Work,
+        ids: Sequence[Id],
+        accept: Accepted,
+        session: Session,
+        *,
+        buffered: bool,
+        late: Callable[[], Answer],
+        failed: Failed,
+    ) -> HttpReply:
+        """Run ``work`` in a session that is held, with a place in its queue if it is buffered."""
+        crew = self._crew()
+        try:
+            seat = _Seat(session)
+        except BaseException:
+            session.release()
+            raise
+        exchange = RecordedExchange(
+            crew,
+            self._options,
+            self._clock,
+            streaming=accept.sse,
+            late=late,
+            log=lambda: seat.live.log,
+            polls=session.revision.polls,
+            holds=self._dispatcher.holds_streams,
+            failed=failed,
+            withdraw=seat.withdraw,
+        )
+
+        def in_turn(exchange: Exchange) -> Answer:
+            try:
+                return work(exchange) if seat.wait(self._options.request_timeout) else late()
+            except Cancelled:  # while it waited
+                return failed(InternalError("Cancelled"))
+            finally:
+                seat.leave()
+
+        try:
+            seat.take(ids, exchange, crew, buffered=buffered)
+            self._start(exchange, in_turn)
+        except BaseException:
+            seat.leave()
+            raise
+        answer = exchange.first()
+        if answer is None:
+            return stream_reply(exchange.messages(), exchange.leave, self._options.stream_retry)
+        return answer_reply(answer, as_json=accept.json)
+
+
+class _Seat:
+    """The place that one POST has in its session, from its arrival until its callback is through.
+
+    Args:
+        session: A session that is held; ``leave`` releases it.
+
+    Raises:
+        SessionNotFound: It has ended meanwhile.
+    """
+
+    __slots__ = ("_ids", "_left", "_session", "_turn", "live")
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.live = session.live
+        self._ids: list[Id] = []
+        self._turn: Turn | None = None
+        self._left = False
+
+    def take(self, ids: Sequence[Id], exchange: RecordedExchange, crew: Crew, *, buffered: bool) -> None:
+        """Register the calls, and queue up if they are buffered.
+
+        Raises:
+            Overloaded: The queue is full.
+            InvalidRequest: A call with such an id is running.
+            SessionNotFound: The session has ended meanwhile.
+        """
+        for identity in ids:
+            self.live.register(identity, exchange)
+            self._ids.append(identity)
+        if buffered:
+            self._turn = self.live.turns.join(crew.event)
+
+    def wait(self, timeout: float) -> bool:
+        """Whether its turn has come within ``timeout`` seconds."""
+        return self._turn is None or self._turn.wait(timeout)
+
+    def withdraw(self) -> None:
+        """Give the place up if the call has not begun."""
+        if self._turn is not None:
+            self._turn.withdraw()
+
+    def leave(self) -> None:
+        """The callback is through: the next one has its turn."""
+        if self._left:
+            return
+        self._left = True
+        for identity in self._ids:
+            self.live.forget(identity)
+        if self._turn is not None:
+            self._turn.leave()
+        self._session.release()
 
 
 def progress_token(meta: dict[str, Any]) -> Id | None:

@@ -16,10 +16,12 @@ from mcp_wsgi.errors import Forbidden, NotFound, Unauthorized
 from mcp_wsgi.options import Options
 from mcp_wsgi.wsgi.http import HttpRequest
 
-__all__ = ["HTTP_METHODS", "authenticate", "check_access", "cors_headers", "preflight_headers"]
+__all__ = ["HTTP_METHODS", "SESSION_METHODS", "authenticate", "check_access", "cors_headers", "preflight_headers"]
 
-#: The HTTP methods that the endpoint serves.
+#: The HTTP methods that the endpoint serves where no sessions are kept.
 HTTP_METHODS = ("POST", "OPTIONS")
+#: The HTTP methods of sessions that are kept.
+SESSION_METHODS = ("GET", "POST", "DELETE", "OPTIONS")
 
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 

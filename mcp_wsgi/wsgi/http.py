@@ -20,6 +20,7 @@ class HttpRequest(msgspec.Struct, frozen=True):
         scheme: ``http`` or ``https``.
         host: The ``Host`` header; empty if there is none.
         peer: The address at the other end of the connection; empty if the server does not say.
+        mount: The path that the application is mounted at; empty at the root.
         environ: The WSGI environ.
         read: Returns the body, or raises ``BodyTooLarge`` beyond so many bytes.
     """
@@ -30,6 +31,7 @@ class HttpRequest(msgspec.Struct, frozen=True):
     scheme: str
     host: str
     peer: str
+    mount: str
     environ: Mapping[str, Any]
     read: Callable[[int], bytes]
 

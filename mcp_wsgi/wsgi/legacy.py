@@ -1,12 +1,13 @@
-"""The session-era endpoint, without stored sessions: each POST stands alone, GET and DELETE are not served.
+"""The session-era endpoint: POST. GET and DELETE of stored sessions are in ``sessions``.
 
 A JSON-RPC error that answers a request is HTTP 200 here: a 400 ends the whole connection of widely
-deployed clients, and a 404 tells all of them that their session is gone. 400 is for what is no
-message at all, or names a revision that is not served.
+deployed clients. 400 is for what is no message at all, or names a revision that is not served, or
+no session where one is needed; 404 for a session that is not there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from mcp_wsgi.context import Call, ClientInfo
@@ -17,17 +18,21 @@ from mcp_wsgi.errors import (
     InvalidRequest,
     MCPError,
     Overloaded,
+    SessionNotFound,
     UnsupportedProtocolVersion,
 )
 from mcp_wsgi.exchange import Answer, Exchange
-from mcp_wsgi.jsonrpc import Batch, Invalid, Message, Request, encode_error
+from mcp_wsgi.jsonrpc import Batch, Invalid, Message, Notification, Request, encode_error
+from mcp_wsgi.keeper import Keeper, Session
 from mcp_wsgi.methods import Dispatcher
 from mcp_wsgi.options import Options
 from mcp_wsgi.revisions import DEFAULT_LEGACY, SUPPORTED, Revision, negotiate
+from mcp_wsgi.sessions import SessionRecord, principal_id
 from mcp_wsgi.wsgi.calls import Calls, progress_token
 from mcp_wsgi.wsgi.headers import Accepted
 from mcp_wsgi.wsgi.http import HttpReply, HttpRequest
 from mcp_wsgi.wsgi.replies import accepted_reply, answer_reply, error_reply
+from mcp_wsgi.wsgi.sessions import SESSION_ID, session_of
 
 __all__ = ["LegacyEndpoint", "status_of"]
 
@@ -44,12 +49,22 @@ class LegacyEndpoint:
         dispatcher: Knows the methods.
         calls: Runs them.
         options: The level of log messages.
+        keeper: Has the sessions; ``None``: each POST stands alone.
     """
 
-    def __init__(self, dispatcher: Dispatcher, calls: Calls, options: Options) -> None:
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        calls: Calls,
+        options: Options,
+        keeper: Keeper | None,
+    ) -> None:
         self._dispatcher = dispatcher
         self._calls = calls
         self._options = options
+        self._keeper = keeper
+
+    # --- POST -------------------------------------------------------------------------------------
 
     def post(
         self,
@@ -63,10 +78,10 @@ class LegacyEndpoint:
         """Answer one POST.
 
         Args:
-            request: The request.
-            message: What its body holds.
-            version: The version header; ``None`` without one.
-            revision: The revision that it names; ``None`` if it names none that is served.
+            request: The HTTP request.
+            message: Its body.
+            version: The version header; ``None`` if there is none.
+            revision: The revision it names; ``None`` if there is no such.
             accept: What the client takes.
             principal: Who is calling.
 
@@ -77,72 +92,139 @@ class LegacyEndpoint:
             return error_reply(message.error, message.id)
         if type(message) is Request and message.method == "initialize":
             # A version header has no meaning yet here; some clients send one all the same.
-            return self._serve(request, message, _negotiated(message), accept, principal)
+            return self._initialize(request, message, accept, principal)
         if version is not None and revision is None:
             raise UnsupportedProtocolVersion(version, SUPPORTED)
-        spoken = revision or DEFAULT_LEGACY
+        keeper = self._keeper
+        session = None if keeper is None else session_of(keeper, request, principal)
+        spoken = (revision or DEFAULT_LEGACY) if session is None else session.revision
         if type(message) is Request:
-            return self._serve(request, message, spoken, accept, principal)
+            return self._serve(request, message, spoken, accept, principal, session)
         if type(message) is Batch:
-            return self._batch(request, message, spoken, accept, principal)
-        # Notifications, and answers to questions that nobody here has asked: read, and that is all.
+            return self._batch(request, message, spoken, accept, principal, session)
+        if type(message) is Notification and session is not None:
+            _notified(session, message)
+        # Other notifications, and answers to questions that nobody here has asked: read, and that is all.
         return accepted_reply()
 
+    def _initialize(self, request: HttpRequest, message: Request, accept: Accepted, principal: Any) -> HttpReply:
+        keeper = self._keeper
+        revision = negotiate(message.params.get("protocolVersion"))
+        if keeper is None:
+            return self._serve(request, message, revision, accept, principal, None)
+
+        def keep(state: dict[str, Any], channels: frozenset[str]) -> str:
+            mount = request.mount
+            client = call.client
+            record = SessionRecord(
+                revision.name, dict(client.info), dict(client.capabilities), principal_id(principal), mount
+            )
+            return keeper.open(record, state, channels)
+
+        try:
+            method = self._dispatcher.find(message.method, revision)
+            call = self._call(request, message, revision, principal, None)
+        except MCPError as error:
+            return answer_reply(_refused(message, error), as_json=accept.json)
+        reply, session_id = self._calls.opening(method, call, accept, keep)
+        if session_id is not None:
+            reply.headers.append((SESSION_ID, session_id))
+        return reply
+
     def _serve(
-        self, request: HttpRequest, message: Request, revision: Revision, accept: Accepted, principal: Any
+        self,
+        request: HttpRequest,
+        message: Request,
+        revision: Revision,
+        accept: Accepted,
+        principal: Any,
+        session: Session | None,
     ) -> HttpReply:
         try:
             method = self._dispatcher.find(message.method, revision)
-            call = self._call(request, message, revision, principal)
+            call = self._call(request, message, revision, principal, session)
+            if session is not None and session.stateful:
+                return self._calls.in_session(method, call, accept, session)
             return self._calls.serve(method, call, accept)
-        except ConfigurationError:
+        except (ConfigurationError, SessionNotFound):
             raise
         except MCPError as error:
             return answer_reply(_refused(message, error), as_json=accept.json)
 
-    def _call(self, request: HttpRequest, message: Request, revision: Revision, principal: Any) -> Call:
+    def _call(
+        self, request: HttpRequest, message: Request, revision: Revision, principal: Any, session: Session | None
+    ) -> Call:
         params = message.params
         meta = params.get("_meta", {})
         if type(meta) is not dict:
             raise InvalidParams('Invalid params: "_meta" must be an object')
+        level: str | None = self._options.log_level
+        if session is not None:
+            client = session.client
+            level = session.settings.log_level or level
+        else:
+            client = _client(params) if message.method == "initialize" else ClientInfo()
         return Call(
             message.method,
             params,
             message.id,
             revision,
             meta,
-            _client(params) if message.method == "initialize" else ClientInfo(),
+            client,
             principal,
             progress_token(meta),
-            self._options.log_level,
+            level,
             request.headers,
             request.environ,
+            session=session,
         )
 
     # --- batches ----------------------------------------------------------------------------------
 
     def _batch(
-        self, request: HttpRequest, batch: Batch, revision: Revision, accept: Accepted, principal: Any
+        self,
+        request: HttpRequest,
+        batch: Batch,
+        revision: Revision,
+        accept: Accepted,
+        principal: Any,
+        session: Session | None,
     ) -> HttpReply:
         if not revision.batches:
             raise InvalidRequest(f"Invalid request: {revision.name} has no batches")
+        if session is not None:
+            for item in batch.items:
+                if type(item) is Notification:
+                    _notified(session, item)
         owed = [item for item in batch.items if type(item) is Request or type(item) is Invalid]
         if not owed:
             return accepted_reply()
 
         def work(exchange: Exchange) -> Answer:
-            return _joined([self._item(request, item, revision, principal, exchange) for item in owed])
+            return _joined([self._item(request, item, revision, principal, exchange, session) for item in owed])
 
         def refused(error: MCPError) -> Answer:
             return _joined([_refused(item, error) for item in owed])
 
+        def late() -> Answer:
+            return refused(InternalError("The batch took too long"))
+
         try:
-            return self._calls.in_worker(work, lambda: refused(InternalError("The batch took too long")), accept)
-        except Overloaded as error:
+            if session is not None and session.stateful:
+                ids = tuple(item.id for item in owed if type(item) is Request)
+                return self._calls.batch_in_session(work, ids, accept, session, late=late, failed=refused)
+            return self._calls.in_worker(work, late, accept)
+        except (Overloaded, InvalidRequest) as error:
             return answer_reply(refused(error), as_json=accept.json)
 
     def _item(
-        self, request: HttpRequest, item: Request | Invalid, revision: Revision, principal: Any, exchange: Exchange
+        self,
+        request: HttpRequest,
+        item: Request | Invalid,
+        revision: Revision,
+        principal: Any,
+        exchange: Exchange,
+        session: Session | None,
     ) -> Answer:
         if isinstance(item, Invalid):
             return _refused(item, item.error)
@@ -152,10 +234,29 @@ class LegacyEndpoint:
             if item.method == "initialize":
                 raise InvalidRequest("Invalid request: initialize must not be part of a batch")
             method = self._dispatcher.find(item.method, revision)
-            call = self._call(request, item, revision, principal)
+            call = self._call(request, item, revision, principal, session)
         except MCPError as error:
             return _refused(item, error)
+        if session is not None and session.stateful:
+            return self._calls.answer_in(session, method, call, exchange, keep=call.progress_token is None)
         return self._calls.answer(method, call, exchange)
+
+
+def _notified(session: Session, message: Notification) -> None:
+    """Do what a notification asks for; one that is unknown, late or malformed asks for nothing."""
+    action = _NOTIFICATIONS.get(message.method)
+    if action is not None and session.stateful:
+        action(session, message.params)
+
+
+def _cancelled(session: Session, params: dict[str, Any]) -> None:
+    session.live.cancel(params.get("requestId"))
+
+
+_NOTIFICATIONS: Mapping[str, Callable[[Session, dict[str, Any]], object]] = {
+    "notifications/cancelled": _cancelled,
+    "notifications/initialized": lambda session, params: session.mark_initialized(),
+}
 
 
 def _joined(answers: list[Answer]) -> Answer:
@@ -164,10 +265,6 @@ def _joined(answers: list[Answer]) -> Answer:
 
 def _refused(message: Request | Invalid, error: MCPError) -> Answer:
     return Answer(encode_error(message.id, error))
-
-
-def _negotiated(message: Request) -> Revision:
-    return negotiate(message.params.get("protocolVersion"))
 
 
 def _client(params: dict[str, Any]) -> ClientInfo:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator, Iterator
+from typing import Any
 
 from mcp_wsgi.errors import MCPError
+from mcp_wsgi.eventlog import Event
 from mcp_wsgi.exchange import Answer
 from mcp_wsgi.jsonrpc import Id, encode_error
 from mcp_wsgi.wsgi.http import HttpReply
-from mcp_wsgi.wsgi.sse import KEEPALIVE, event
+from mcp_wsgi.wsgi.sse import KEEPALIVE, event, mark
 
 __all__ = ["Stream", "accepted_reply", "answer_reply", "error_reply", "json_reply", "stream_reply"]
 
@@ -46,27 +48,31 @@ def accepted_reply() -> HttpReply:
 
 def answer_reply(answer: Answer, *, as_json: bool) -> HttpReply:
     """A call's answer that nothing came before: JSON, or a one-event stream if the client takes no JSON."""
+    if not answer.body:
+        return accepted_reply()
     if as_json or answer.status != 200:
         return json_reply(answer.body, answer.status)
     return HttpReply(200, list(_STREAM_HEADERS), [event(answer.body)])
 
 
-def stream_reply(messages: Generator[bytes | None, None, None], leave: Callable[[], None]) -> HttpReply:
+def stream_reply(messages: Generator[Any, None, None], leave: Callable[[], None], retry: float = 0.0) -> HttpReply:
     """A stream of messages.
 
     Args:
-        messages: Encoded messages; ``None`` is the time for a keep-alive.
+        messages: Encoded messages, or events with ids; ``None`` is the time for a keep-alive.
         leave: Called once if the client goes away before the last of them.
+        retry: Seconds after which a client comes back that a mark was sent to.
     """
-    return HttpReply(200, list(_STREAM_HEADERS), Stream(messages, leave))
+    return HttpReply(200, list(_STREAM_HEADERS), Stream(messages, leave, retry))
 
 
 class Stream:
     """A WSGI body that owns where its messages come from: its ``close`` is how that learns of a disconnect."""
 
-    def __init__(self, messages: Generator[bytes | None, None, None], leave: Callable[[], None]) -> None:
+    def __init__(self, messages: Generator[Any, None, None], leave: Callable[[], None], retry: float = 0.0) -> None:
         self._messages = messages
         self._leave = leave
+        self._retry = retry
         self._ended = False
 
     def __iter__(self) -> Iterator[bytes]:
@@ -74,11 +80,15 @@ class Stream:
 
     def __next__(self) -> bytes:
         try:
-            message = next(self._messages)
+            item = next(self._messages)
         except StopIteration:
             self._ended = True
             raise
-        return KEEPALIVE if message is None else event(message)
+        if item is None:
+            return KEEPALIVE
+        if type(item) is not Event:
+            return event(item)
+        return event(item.message, item.id) if item.message else mark(item.id, self._retry)
 
     def close(self) -> None:
         """Leave, if there is more to come; called by the server in every case (PEP 3333)."""

@@ -23,7 +23,7 @@ from tests.stores.kit import TTL, Clock, record
 MAX_SESSIONS = 5
 
 BACKENDS: dict[str, Callable[[Clock], SessionStore]] = {
-    "memory": lambda clock: MemoryStore(TTL, MAX_SESSIONS, clock, live=list),
+    "memory": lambda clock: MemoryStore(TTL, MAX_SESSIONS, clock),
     "signed": lambda clock: SignedStore(["a key for the tests"], TTL, clock),
 }
 STATEFUL = [name for name, make in BACKENDS.items() if make(Clock()).stateful]
@@ -110,7 +110,7 @@ def test_looking_does_not_prolong_a_life(store: SessionStore, clock: Clock) -> N
         store.save(session_id, {})
         store.settings(session_id)
         store.set_log_level(session_id, "debug")
-        store.live(session_id)
+        store.live(session_id, list)
         store.ids()
     assert store.find(session_id) is None
 
@@ -232,7 +232,7 @@ def test_what_is_gone_takes_nothing(store: SessionStore) -> None:
     assert store.find(session_id) is None
     assert store.load(session_id) is None
     assert store.settings(session_id) is None
-    assert store.live(session_id) is None
+    assert store.live(session_id, list) is None
     assert not store.hold(session_id)
     assert not store.save(session_id, {})
     assert not store.set_log_level(session_id, "info")
@@ -363,14 +363,14 @@ def test_the_text_of_subscriptions_is_bounded_in_bytes(store: SessionStore) -> N
 @stateful_stores
 def test_the_live_object_is_always_the_same_one(store: SessionStore) -> None:
     session_id, other = opened(store), opened(store)
-    live = store.live(session_id)
+    live = store.live(session_id, list)
     assert live == []
     live.append(1)
     store.hold(session_id)
-    assert store.live(session_id) is live
+    assert store.live(session_id, list) is live
     store.release(session_id)
-    assert store.live(session_id) is live
-    assert store.live(other) == []
+    assert store.live(session_id, list) is live
+    assert store.live(other, list) == []
     ended = store.end(session_id)
     assert ended is not None
     assert ended.live is live
@@ -427,7 +427,7 @@ def test_holds_of_many_threads_are_counted(store: SessionStore, clock: Clock) ->
 @stateful_stores
 def test_one_live_object_is_made_for_many_who_ask(store: SessionStore) -> None:
     session_id = opened(store)
-    assert len({id(live) for live in together(4, lambda: store.live(session_id))}) == 1
+    assert len({id(live) for live in together(4, lambda: store.live(session_id, list))}) == 1
 
 
 # --- any history ----------------------------------------------------------------------------------

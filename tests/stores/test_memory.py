@@ -69,11 +69,11 @@ def test_abandoned_sessions_leave_nothing_behind() -> None:
 
 def test_the_live_object_is_made_when_it_is_first_asked_for() -> None:
     numbers = count()
-    store = MemoryStore(TTL, 2, Clock(), live=lambda: next(numbers))
+    store = MemoryStore(TTL, 2, Clock())
     first, second = store.create(record(), {}), store.create(record(), {})
     assert first is not None
     assert second is not None
-    assert store.live(second) == 0
+    assert store.live(second, lambda: next(numbers)) == 0
     ended = store.end(first)
     assert ended is not None
     assert ended.live is None
@@ -124,9 +124,9 @@ def test_a_factory_that_raises_leaves_the_store_usable() -> None:
             raise error
         return "made"
 
-    store = MemoryStore(TTL, 1, Clock(), live=make)
+    store = MemoryStore(TTL, 1, Clock())
     session_id = store.create(record(), {})
     assert session_id is not None
     with pytest.raises(ZeroDivisionError):
-        store.live(session_id)
-    assert store.live(session_id) == "made"
+        store.live(session_id, make)
+    assert store.live(session_id, make) == "made"

@@ -137,7 +137,7 @@ def test_there_is_no_state_and_nothing_to_push_to() -> None:
     store.mark_initialized(session_id)
     assert store.load(session_id) == {}
     assert store.settings(session_id) == Settings()
-    assert store.live(session_id) is None
+    assert store.live(session_id, list) is None
     assert store.ids() == []
 
 

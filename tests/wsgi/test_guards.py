@@ -22,7 +22,7 @@ def request(
 ) -> HttpRequest:
     headers: dict[str, str] = {} if origin is None else {"Origin": origin}
     headers |= {name.replace("_", "-"): value for name, value in more.items()}
-    return HttpRequest("POST", path, headers, scheme, host, peer, {}, lambda limit: b"")
+    return HttpRequest("POST", path, headers, scheme, host, peer, "", {}, lambda limit: b"")
 
 
 def options(**given: Any) -> Options:

@@ -1,0 +1,355 @@
+"""The messages of one session, kept so that a broken stream can go on where it stopped.
+
+A session has several streams: the one that GET opens, and one for each POST that is answered with a
+stream. All share one log, bounded in events and bytes; the oldest go first. An event id names its
+stream and a number that is unique in the session: ``<stream>_<number>``.
+
+Several connections may read one stream at a time; the one that came last gets the messages, since
+the others are most likely dead. When it goes, the one before it takes over.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import msgspec
+
+__all__ = ["GET_STREAM", "NOTHING", "PARTED", "Event", "EventLog", "Forgotten", "Reader", "Signal", "parse_event_id"]
+
+log = logging.getLogger("mcp_wsgi")
+
+#: The stream that GET opens and that unsolicited messages go to.
+GET_STREAM = "0"
+#: What ``Reader.take`` returns when its time is over.
+NOTHING: Any = object()
+#: What it returns when the connection is to end, though the stream goes on.
+PARTED: Any = object()
+
+_EVENT_ID = re.compile(r"([0-9]{1,19})_([0-9]{1,19})(?:_[0-9]{1,19})?")
+
+
+class Signal(Protocol):
+    """What a reader waits for: ``threading.Event``, or its like among greenlets."""
+
+    def set(self) -> None:
+        """Wake who waits; called from any thread or greenlet."""
+
+    def clear(self) -> None:
+        """Let the next ``wait`` wait."""
+
+    def wait(self, timeout: float, /) -> object:
+        """Wait for ``timeout`` seconds at most; may return early."""
+
+
+class Event(msgspec.Struct, frozen=True, gc=False):
+    """One event of a stream.
+
+    Attributes:
+        id: Its id on the wire.
+        number: Unique and increasing in the session.
+        message: The encoded message; empty for a mark, which only says where the stream stands.
+        last: Whether the stream ends with it.
+    """
+
+    id: str
+    number: int
+    message: bytes
+    last: bool = False
+
+
+class Forgotten(Exception):
+    """The log knows no such stream, or not any more."""
+
+
+def parse_event_id(text: str) -> tuple[str, int] | None:
+    """The stream and number of an event id; ``None`` if it is no id of ours."""
+    found = _EVENT_ID.fullmatch(text)
+    return None if found is None else (found[1], int(found[2]))
+
+
+class _Stream:
+    """One stream and those who read it, the latest last."""
+
+    __slots__ = ("ended", "events", "readers", "room", "sent")
+
+    def __init__(self) -> None:
+        self.events: deque[Event] = deque()
+        self.readers: list[Reader] = []
+        self.room: Signal | None = None  # set whenever there may be more of it
+        self.sent = 0  # number of its newest event that a reader took
+        self.ended = False
+
+    def after(self, number: int) -> Event | None:
+        """Its first event after that number."""
+        found = None
+        for event in reversed(self.events):
+            if event.number <= number:
+                break
+            found = event
+        return found
+
+
+class EventLog:
+    """The streams of one session and their latest messages; safe from any thread or greenlet.
+
+    Args:
+        max_events: Events that are kept.
+        max_bytes: Bytes of messages that are kept. The newest event is kept whatever its size.
+        guard: Makes a lock for a few steps that neither block nor switch.
+
+    Attributes:
+        dropped: Events that went before any reader took them.
+    """
+
+    __slots__ = ("_bytes", "_closed", "_guard", "_max_bytes", "_max_events", "_number", "_order", "_streams", "dropped")
+
+    def __init__(self, max_events: int, max_bytes: int, guard: Callable[[], Any] = threading.Lock) -> None:
+        self._max_events = max_events
+        self._max_bytes = max_bytes
+        self._guard = guard()
+        self._order: deque[_Stream] = deque()  # the stream of each event that is kept, the oldest first
+        self._bytes = 0
+        self._number = 0
+        self._streams: dict[str, _Stream] = {GET_STREAM: _Stream()}
+        self._closed = False
+        self.dropped = 0
+
+    # --- writing ----------------------------------------------------------------------------------
+
+    def open(self, signal: Signal) -> Reader:
+        """Begin a stream that answers a POST, together with its first reader.
+
+        Args:
+            signal: What the reader waits for.
+        """
+        with self._guard:
+            self._number += 1
+            name = str(self._number)
+            stream = _Stream()
+            if self._closed:
+                stream.ended = True
+            else:
+                self._streams[name] = stream
+            reader = Reader(self, name, stream, self._number, signal)
+            stream.readers.append(reader)
+            return reader
+
+    def append(self, name: str, message: bytes, *, last: bool = False, once: bool = False) -> bool:
+        """Add a message to a stream and wake who reads it.
+
+        Args:
+            name: The stream's name.
+            message: The encoded message.
+            last: Whether the stream ends with it.
+            once: Whether an equal message that nobody has taken yet will do.
+
+        Returns:
+            Whether it is in the log: ``False`` if the stream has ended.
+        """
+        with self._guard:
+            stream = self._streams.get(name)
+            if stream is None or stream.ended:
+                return False
+            if once and any(event.number > stream.sent and event.message == message for event in stream.events):
+                return True
+            self._number += 1
+            stream.events.append(Event(f"{name}_{self._number}", self._number, message, last))
+            stream.ended = last
+            self._order.append(stream)
+            self._bytes += len(message)
+            lost = self._evict()
+            readers = tuple(stream.readers) if last else tuple(stream.readers[-1:])
+        for reader in readers:
+            reader.wake()
+        if lost and lost == self.dropped:
+            log.warning(
+                "a session has more than %d unread messages or %d bytes of them: the oldest are dropped",
+                self._max_events,
+                self._max_bytes,
+            )
+        return True
+
+    def _evict(self) -> int:
+        """Make room; returns how many events went that nobody had taken."""
+        lost = 0
+        while len(self._order) > 1 and (len(self._order) > self._max_events or self._bytes > self._max_bytes):
+            stream = self._order.popleft()
+            gone = stream.events.popleft()
+            self._bytes -= len(gone.message)
+            lost += gone.number > stream.sent
+            self._drop_if_over(gone.id.partition("_")[0], stream)
+        self.dropped += lost
+        return lost
+
+    def _drop_if_over(self, name: str, stream: _Stream) -> None:
+        if stream.ended and not stream.events and not stream.readers:
+            self._streams.pop(name, None)
+
+    def end(self, name: str) -> None:
+        """End a stream without another message."""
+        with self._guard:
+            stream = self._streams.get(name)
+            if stream is None:
+                return
+            stream.ended = True
+            readers = tuple(stream.readers)
+            self._drop_if_over(name, stream)
+        for reader in readers:
+            reader.wake()
+
+    def part(self, name: str) -> int:
+        """Let the connections that read a stream end when they are through with what is there.
+
+        Returns:
+            How many there were.
+        """
+        with self._guard:
+            stream = self._streams.get(name)
+            readers = () if stream is None else tuple(stream.readers)
+            for reader in readers:
+                reader.parted = True
+        for reader in readers:
+            reader.wake()
+        return len(readers)
+
+    def close(self) -> None:
+        """End all streams, those that are opened later, too; their readers still get what is there."""
+        with self._guard:
+            self._closed = True
+            streams = list(self._streams.values())
+            readers = [reader for stream in streams for reader in stream.readers]
+            for stream in streams:
+                stream.ended = True
+        for reader in readers:
+            reader.wake()
+
+    # --- room -------------------------------------------------------------------------------------
+
+    def watch(self, name: str, room: Signal) -> None:
+        """Set ``room`` whenever a reader of the stream has taken something or gone."""
+        with self._guard:
+            stream = self._streams.get(name)
+            if stream is not None:
+                stream.room = room
+
+    def is_behind(self, name: str) -> bool:
+        """Whether half of what the log can hold waits for the connection that reads the stream now."""
+        with self._guard:
+            stream = self._streams.get(name)
+            if stream is None or not stream.readers:
+                return False
+            position = stream.readers[-1].position
+            waiting = [len(event.message) for event in stream.events if event.number > position]
+            return len(waiting) > self._max_events // 2 or sum(waiting) > self._max_bytes // 2
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def read(self, signal: Signal, name: str = GET_STREAM, after: int | None = None) -> Reader:
+        """Begin to read a stream.
+
+        Args:
+            signal: What the reader waits for.
+            name: The stream's name.
+            after: The number of the event before the first one wanted; default: what no reader has
+                taken yet. Events that are no longer kept are left out.
+
+        Raises:
+            Forgotten: There is no such stream, or it has not come that far.
+        """
+        with self._guard:
+            stream = self._streams.get(name)
+            if stream is None or (after is not None and after > self._number):
+                raise Forgotten
+            reader = Reader(self, name, stream, stream.sent if after is None else after, signal)
+            stream.readers.append(reader)
+            return reader
+
+    def mark(self, reader: Reader) -> Event:
+        """An event without a message whose id says how far a reader has come."""
+        with self._guard:
+            self._number += 1
+            return Event(f"{reader.name}_{reader.position}_{self._number}", self._number, b"")
+
+    def next_of(self, reader: Reader) -> Any:
+        """What ``Reader.take`` returns, without waiting."""
+        with self._guard:
+            stream = reader.stream
+            event = stream.after(reader.position) if stream.readers and stream.readers[-1] is reader else None
+            if event is None:
+                if stream.ended:
+                    return None
+                return PARTED if reader.parted else NOTHING
+            reader.position = event.number
+            stream.sent = max(stream.sent, event.number)
+            room = stream.room
+        if room is not None:
+            room.set()
+        return event
+
+    def forget(self, reader: Reader) -> None:
+        """A reader has gone; the one before it goes on in its place."""
+        with self._guard:
+            stream = reader.stream
+            if reader not in stream.readers:
+                return
+            stream.readers.remove(reader)
+            heir = stream.readers[-1] if stream.readers else None
+            if heir is not None:
+                heir.position = max(heir.position, reader.position)
+            self._drop_if_over(reader.name, stream)
+            room = stream.room
+        if heir is not None:
+            heir.wake()
+        if room is not None:
+            room.set()
+
+
+class Reader:
+    """One connection's place in a stream; made by ``EventLog.open`` and ``read``.
+
+    Attributes:
+        name: The stream's name.
+        position: Number of the event that it took last.
+        parted: Whether the connection is to end when it has taken what is there.
+    """
+
+    __slots__ = ("_log", "_signal", "name", "parted", "position", "stream")
+
+    def __init__(self, log: EventLog, name: str, stream: _Stream, position: int, signal: Signal) -> None:
+        self._log = log
+        self._signal = signal
+        self.name = name
+        self.stream = stream
+        self.position = position
+        self.parted = False
+
+    def take(self, timeout: float) -> Any:
+        """The next event.
+
+        Returns:
+            ``NOTHING`` after ``timeout`` seconds or early, ``None`` when the stream has ended,
+            ``PARTED`` when only the connection is to end.
+        """
+        self._signal.clear()
+        item = self._log.next_of(self)
+        if item is NOTHING and timeout > 0:
+            self._signal.wait(timeout)
+            item = self._log.next_of(self)
+        return item
+
+    def mark(self) -> Event:
+        """An event without a message that says where the reader stands."""
+        return self._log.mark(self)
+
+    def wake(self) -> None:
+        """Make a waiting ``take`` look again."""
+        self._signal.set()
+
+    def close(self) -> None:
+        """Stop reading; may be called again."""
+        self._log.forget(self)

@@ -1,0 +1,206 @@
+"""GET and DELETE of stored sessions: the stream of messages nobody asked for, the rest of a broken answer, the end."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Generator
+from typing import Any
+
+from mcp_wsgi.context import Call
+from mcp_wsgi.errors import InvalidRequest, MCPError, MethodNotAllowed, NotAcceptable, Overloaded
+from mcp_wsgi.eventlog import GET_STREAM, NOTHING, Event, Forgotten, Reader, parse_event_id
+from mcp_wsgi.keeper import Keeper, Session
+from mcp_wsgi.methods import Dispatcher
+from mcp_wsgi.options import Options
+from mcp_wsgi.workers import Budget, Crew
+from mcp_wsgi.wsgi.guards import SESSION_METHODS
+from mcp_wsgi.wsgi.headers import Accepted
+from mcp_wsgi.wsgi.http import HttpReply, HttpRequest
+from mcp_wsgi.wsgi.replies import stream_reply
+
+__all__ = ["SESSION_ID", "SessionEndpoint", "session_of"]
+
+log = logging.getLogger("mcp_wsgi")
+
+#: Seconds after which a client that found no room may try again; streams live long.
+_RETRY_AFTER = 10
+
+
+#: The header field that names a session.
+SESSION_ID = "Mcp-Session-Id"
+
+
+def session_of(keeper: Keeper, request: HttpRequest, principal: Any) -> Session:
+    """The session that a request names.
+
+    Raises:
+        SessionRequired: It names none.
+        SessionNotFound: There is no such session for this principal at this mount.
+    """
+    return keeper.find(request.headers.get(SESSION_ID), principal, request.mount)
+
+
+class SessionEndpoint:
+    """Answers GET and DELETE.
+
+    Args:
+        keeper: Has the sessions.
+        dispatcher: Asks the handler for the channels.
+        options: Times.
+        crew: Returns what workers run in.
+        budget: Returns how many streams may be open.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        keeper: Keeper,
+        dispatcher: Dispatcher,
+        options: Options,
+        crew: Callable[[], Crew],
+        budget: Callable[[], Budget],
+        clock: Callable[[], float],
+    ) -> None:
+        self._keeper = keeper
+        self._dispatcher = dispatcher
+        self._options = options
+        self._crew = crew
+        self._budget = budget
+        self._clock = clock
+
+    def delete(self, request: HttpRequest, principal: Any) -> HttpReply:
+        """End the session and all that it holds.
+
+        Raises:
+            MCPError: A refusal.
+
+        Source: 2025-11-25 basic/transports, "Session Management".
+        """
+        self._keeper.end(session_of(self._keeper, request, principal), principal)
+        return HttpReply(204, [], [])
+
+    def get(self, request: HttpRequest, accept: Accepted, principal: Any) -> HttpReply:
+        """Open the session's own stream, or go on with the one that ``Last-Event-ID`` names.
+
+        Raises:
+            MCPError: A refusal.
+
+        Source: 2025-11-25 basic/transports, "Listening for Messages from the Server", "Resumability".
+        """
+        session = session_of(self._keeper, request, principal)
+        last_event = request.headers.get("Last-Event-ID")
+        if last_event is None and not self._dispatcher.holds_streams:
+            raise MethodNotAllowed("GET", SESSION_METHODS[1:])
+        if not accept.sse:
+            raise NotAcceptable("Not acceptable: GET is answered with text/event-stream only")
+        call = Call(
+            "channels",
+            {},
+            "",
+            session.revision,
+            client=session.client,
+            principal=principal,
+            headers=request.headers,
+            environ=request.environ,
+            session=session,
+        )
+        return self._open(session, last_event, call)
+
+    def _open(self, session: Session, last_event: str | None, call: Call) -> HttpReply:
+        """Open a stream; the session lives at least as long.
+
+        Args:
+            session: Whose it is.
+            last_event: The ``Last-Event-ID`` field; ``None``: the session's own stream, from what
+                nobody has been sent yet.
+            call: What the handler sees of the request.
+
+        Raises:
+            InvalidRequest: The event is none of the session's, or no longer kept.
+            Overloaded: Too many streams are open.
+            SessionNotFound: The session has ended meanwhile.
+        """
+        budget = self._budget()
+        if self._keeper.closed:
+            raise Overloaded("Overloaded: the server is shutting down", retry_after=_RETRY_AFTER)
+        if not budget.take():
+            raise Overloaded("Overloaded: too many streams are open", retry_after=_RETRY_AFTER)
+        try:
+            session.hold()
+        except BaseException:
+            budget.give()
+            raise
+        try:
+            reader = self._reader(session, last_event)
+            if reader.name == GET_STREAM:
+                self._refresh_channels(session, call)
+        except BaseException:
+            session.release()
+            budget.give()
+            raise
+        connection = _Connection(reader, session, budget)
+        marked = session.revision.polls and last_event is None
+        messages = self._messages(connection, marked=marked)
+        return stream_reply(messages, connection.close, self._options.stream_retry)
+
+    def _reader(self, session: Session, last_event: str | None) -> Reader:
+        log, signal = session.live.log, self._crew().event()
+        if last_event is None:
+            return log.read(signal)
+        place = parse_event_id(last_event)
+        try:
+            if place is not None:
+                return log.read(signal, *place)
+        except Forgotten:
+            pass
+        raise InvalidRequest("Invalid request: Last-Event-ID names no event of this session that is still kept")
+
+    def _refresh_channels(self, session: Session, call: Call) -> None:
+        # What a user may hear of changes over time; if that cannot be said now, what was said holds.
+        try:
+            channels = self._dispatcher.channels(call, session.load())
+        except MCPError:
+            return
+        if channels != session.settings.channels:
+            session.set_channels(channels)
+
+    def _messages(self, connection: _Connection, *, marked: bool) -> Generator[Event | None, None, None]:
+        reader, clock, keepalive = connection.reader, self._clock, self._options.keepalive
+        end = clock() + self._options.stream_lifetime
+        # A server that cannot hold a stream sends what there is, and the client asks again.
+        holds = self._dispatcher.holds_streams
+        try:
+            if marked:
+                yield reader.mark()
+            while True:
+                item = reader.take(min(keepalive, end - clock()) if holds else 0)
+                if type(item) is Event:
+                    yield item
+                elif item is NOTHING and clock() < end and holds:
+                    yield None
+                else:
+                    return
+        finally:
+            connection.close()
+
+
+class _Connection:
+    """What one connection holds, to be given back once."""
+
+    __slots__ = ("_budget", "_open", "_session", "reader")
+
+    def __init__(self, reader: Reader, session: Session, budget: Budget) -> None:
+        self._open = [None]  # taken out in one step
+        self.reader = reader
+        self._session = session
+        self._budget = budget
+
+    def close(self) -> None:
+        """Give all back; nothing, if it has been."""
+        try:
+            self._open.pop()
+        except IndexError:
+            return
+        self.reader.close()
+        self._session.release()
+        self._budget.give()
