@@ -4,7 +4,8 @@
 
 Two environment variables change the options, so that one file serves every deployment under test:
 ``EVERYTHING_SESSIONS`` (``auto``, ``true``, ``false``) and ``EVERYTHING_STORE`` (as ``store=``).
-Not here yet: what asks the client a question, and what needs a stored session.
+Sessions are kept in memory by default, which takes a single process. Not here yet: what asks the client
+a question.
 """
 
 from __future__ import annotations
@@ -100,6 +101,14 @@ def test_tool_with_logging(ctx: Context) -> str:
 
 
 @mcp.tool
+def test_reconnection(ctx: Context) -> str:
+    """End the connection early; a client that can comes back for the answer."""
+    ctx.close_stream()
+    time.sleep(0.1)
+    return "Reconnected."
+
+
+@mcp.tool
 def test_logging_tool(ctx: Context) -> str:
     """Log one message of each level, to a client that asked for logs."""
     ctx.debug("A message of level debug")
@@ -180,6 +189,12 @@ def static_text() -> str:
     return "This is the content of the static text resource."
 
 
+@mcp.resource("test://watched-resource", mime_type="text/plain")
+def watched_resource() -> str:
+    """Text to subscribe to."""
+    return "This resource can be subscribed to."
+
+
 @mcp.resource("test://static-binary", mime_type="image/png")
 def static_binary() -> bytes:
     """Bytes that never change."""
@@ -244,7 +259,7 @@ SESSIONS = {"auto": "auto", "true": True, "false": False}
 
 def options() -> dict[str, Any]:
     """The options that the environment overrides."""
-    chosen: dict[str, Any] = {}
+    chosen: dict[str, Any] = {"sessions": True}
     if "EVERYTHING_STORE" in os.environ:
         chosen["store"] = os.environ["EVERYTHING_STORE"]
     if "EVERYTHING_SESSIONS" in os.environ:

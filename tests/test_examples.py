@@ -215,13 +215,18 @@ def test_everything_lists_what_it_has(client: Client) -> None:
         "test_error_handling",
         "test_tool_with_progress",
         "test_tool_with_logging",
+        "test_reconnection",
         "test_logging_tool",
         "test_x_mcp_header",
         "json_schema_2020_12_tool",
         "test_trigger_tool_change",
         "test_trigger_prompt_change",
     ]
-    assert [item["uri"] for item in client.list_resources()] == ["test://static-text", "test://static-binary"]
+    assert [item["uri"] for item in client.list_resources()] == [
+        "test://static-text",
+        "test://watched-resource",
+        "test://static-binary",
+    ]
     assert [item["uriTemplate"] for item in client.list_resource_templates()] == ["test://template/{id}/data"]
     assert client.list_prompts().names == [
         "test_simple_prompt",
@@ -334,7 +339,7 @@ def application(monkeypatch: pytest.MonkeyPatch, **environment: str) -> Any:
 
 
 def test_the_environment_chooses_the_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert application(monkeypatch).options.sessions == "auto"
+    assert application(monkeypatch).options.sessions is True
     assert application(monkeypatch, EVERYTHING_SESSIONS="auto").options.sessions == "auto"
     assert application(monkeypatch, EVERYTHING_SESSIONS="false").options.sessions is False
 
