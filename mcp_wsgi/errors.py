@@ -12,7 +12,7 @@ Rules of this file:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 __all__ = [
@@ -21,6 +21,9 @@ __all__ = [
     "ConfigurationError",
     "Forbidden",
     "HeaderMismatch",
+    "InputError",
+    "InputRefused",
+    "InputTimeout",
     "InternalError",
     "InvalidCursor",
     "InvalidEnvelope",
@@ -30,6 +33,7 @@ __all__ = [
     "MethodNotAllowed",
     "MethodNotFound",
     "MissingArgument",
+    "MissingCapability",
     "NotAcceptable",
     "NotFound",
     "OptionError",
@@ -214,6 +218,27 @@ class UnsupportedProtocolVersion(MCPError):
         )
 
 
+class MissingCapability(MCPError):
+    """The client has not declared what a question to it needs.
+
+    Args:
+        names: What is missing, such as ``elicitation``.
+        required: The ``ClientCapabilities`` object that would do.
+
+    Source: basic/patterns/mrtr, "Missing Required Client Capability".
+    """
+
+    code = -32021
+    http_status = 400
+
+    def __init__(self, names: Sequence[str], required: Mapping[str, Any]) -> None:
+        self.names = tuple(names)
+        super().__init__(
+            f"The client cannot be asked: it has not declared {', '.join(self.names)}",
+            data={"requiredCapabilities": dict(required)},
+        )
+
+
 # --- refusals of the transport --------------------------------------------------------------------
 
 
@@ -373,6 +398,18 @@ class ToolError(Exception):
     The result carries ``isError: true`` and the session's state is kept, since a tool that ran
     and failed may have changed it rightly. Source: server/tools, "Error Handling".
     """
+
+
+class InputError(ToolError):
+    """A question to the client has no answer that could be used; the text is for the model."""
+
+
+class InputRefused(InputError):
+    """The client answered a question with an error: its user said no, or it cannot do that."""
+
+
+class InputTimeout(InputError):
+    """The client did not answer within ``input_timeout`` seconds."""
 
 
 class Cancelled(BaseException):

@@ -7,13 +7,16 @@ order. Bytes go through unread; turning them into HTTP is the endpoint's work.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+import math
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 import msgspec
 
-from mcp_wsgi.errors import Cancelled
+from mcp_wsgi.errors import Cancelled, InputError, InputRefused, InputTimeout
+from mcp_wsgi.jsonrpc import encode_notification, encode_request
 from mcp_wsgi.options import Options
+from mcp_wsgi.questions import Question, Questions
 from mcp_wsgi.workers import NOTHING, Crew, Job
 
 __all__ = ["Answer", "Exchange"]
@@ -47,12 +50,15 @@ class Exchange:
         clock: Monotonic seconds.
         streaming: Whether the client takes a stream; without, messages are dropped.
         late: Makes the answer for a call that missed its deadline.
+        questions: Where what the callback asks of its client waits for answers; ``None``: it cannot
+            ask here.
 
     Attributes:
         cancelled: Whether the callback has been told to stop.
     """
 
     __slots__ = (
+        "_asking",
         "_clock",
         "_crew",
         "_guard",
@@ -64,17 +70,27 @@ class Exchange:
         "_options",
         "_outbox",
         "_over",
+        "_questions",
         "_quiet",
         "cancelled",
     )
 
     def __init__(
-        self, crew: Crew, options: Options, clock: Clock, *, streaming: bool, late: Callable[[], Answer]
+        self,
+        crew: Crew,
+        options: Options,
+        clock: Clock,
+        *,
+        streaming: bool,
+        late: Callable[[], Answer],
+        questions: Questions | None = None,
     ) -> None:
         self._crew = crew
         self._options = options
         self._clock = clock
         self._late = late
+        self._questions = questions
+        self._asking: Any = None  # what a callback waits for that has asked its client
         self._guard = crew.guard()
         self._job: Any = None
         self._head: bytes | None = None
@@ -105,6 +121,62 @@ class Exchange:
     def close_stream(self) -> bool:
         """Nothing: without a session nobody could come back for the rest."""
         return False
+
+    def ask(self, owner: tuple[str | None, ...], requests: Sequence[tuple[str, dict[str, Any]]]) -> list[Any]:
+        """Ask the client and wait for its answers; the deadline of the call stands still meanwhile.
+
+        Args:
+            owner: Who may answer: session, principal, mount.
+            requests: Method and parameters of each question.
+
+        Returns:
+            The results, in the same order.
+
+        Raises:
+            InputError: The client cannot be asked, answered with an error, or not in time.
+            Overloaded: Too many calls wait for their clients.
+            Cancelled: The call was cancelled, or nobody reads its stream any more.
+        """
+        questions = self._questions
+        if questions is None or not (self._open or self.cancelled):
+            raise InputError("The client cannot be asked: it takes no stream, or this server cannot hold one")
+        signal = self._job.event()
+        asked = questions.ask(len(requests), owner, signal)
+        self._asking = signal
+        try:
+            for question, (method, params) in zip(asked, requests, strict=True):
+                self.emit(encode_request(question.id, method, params))
+            self._wait_for_answers(asked, signal)
+        finally:
+            questions.close(asked)
+            self._quiet = self._clock() + self._options.request_timeout
+            self._asking = None
+        for question in asked:
+            if question.error is not None:
+                raise InputRefused(f"The client refused: {question.error['message']}")
+        return [question.result for question in asked]
+
+    def _wait_for_answers(self, asked: Sequence[Question], signal: Any) -> None:
+        end = self._clock() + self._options.input_timeout
+        while True:
+            # The order matters: who answers, cancels or leaves does so, then sets the signal.
+            signal.clear()
+            missing = [question for question in asked if not question.answered]
+            if not missing:
+                return
+            if self.cancelled or not self._open:
+                raise Cancelled
+            left = end - self._clock()
+            if left <= 0:
+                for question in missing:
+                    late = {"requestId": question.id, "reason": "No answer in time"}
+                    self.emit(encode_notification("notifications/cancelled", late))
+                raise InputTimeout("The client did not answer in time")
+            signal.wait(left)
+
+    def _deadline(self) -> float:
+        """When the callback has been silent for too long; never while it waits for its client."""
+        return math.inf if self._asking is not None else self._quiet
 
     def _wait_for_room(self, outbox: _Outbox) -> None:
         # The order matters: ``leave`` closes, then sets the event that ``_is_full`` clears.
@@ -214,11 +286,10 @@ class Exchange:
         yield item.body
 
     def _next(self, end: float) -> Any:
-        keepalive = self._options.keepalive
-        left = min(end, self._quiet) - self._clock()
+        left = min(end, self._deadline()) - self._clock()
         if left > 0:
-            item = self._job.take(min(keepalive, left))
-            if item is not NOTHING or left > keepalive:
+            item = self._job.take(min(self._options.keepalive, left))
+            if item is not NOTHING or min(end, self._deadline()) > self._clock():
                 return item
         self.leave(cancel=True)
         return self._late()
@@ -248,9 +319,17 @@ class Exchange:
             self._job.abandon()
         if self._outbox is not None:
             self._outbox.room.set()
+        self._rouse()
+
+    def _rouse(self) -> None:
+        """Let a callback that waits for its client look again."""
+        signal = self._asking
+        if signal is not None:
+            signal.set()
 
     def _announce(self) -> None:
         self.cancelled = True
+        self._rouse()
 
     def _desert(self) -> None:
         if self._job is not None and not self._over:

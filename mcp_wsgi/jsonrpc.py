@@ -31,6 +31,7 @@ __all__ = [
     "encode",
     "encode_error",
     "encode_notification",
+    "encode_request",
     "encode_result",
     "parse",
 ]
@@ -232,6 +233,16 @@ def encode_error(identity: Id | None, error: MCPError, *, code: int | None = Non
         body.pop("data", None)
         body["message"] = body["message"].encode("utf-8", "replace").decode()
         return encode(message)
+
+
+def encode_request(identity: Id, method: str, params: Mapping[str, Any]) -> bytes:
+    """A request of the server's own; ``params`` are JSON built-ins.
+
+    Raises:
+        ValueError: NaN, Infinity, a cycle, or a lone surrogate.
+        TypeError: Something that JSON has no form for.
+    """
+    return _write({"jsonrpc": "2.0", "id": identity, "method": method, "params": params}).encode()
 
 
 def encode_notification(method: str, params: Mapping[str, Any]) -> bytes:

@@ -40,6 +40,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     max_batch: int
     max_calls: int
     request_timeout: float
+    input_timeout: float
+    max_questions: int | None
+    state_ttl: float
+    single_use: bool
     stream_after: float
     stream_lifetime: float
     keepalive: float
@@ -311,6 +315,32 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
             "How long a call may go without a result or a message to its client; then the client gets an "
             "internal error and the call is cancelled.",
         ),
+        "input_timeout": Option(
+            300.0,
+            "seconds",
+            _number(0, _MONTH, above=True),
+            "How long a call waits for its client's answer to a question (session era); request_timeout stands still "
+            "meanwhile.",
+        ),
+        "max_questions": Option(
+            None,
+            "calls",
+            _streams,
+            "Most calls of a process that wait for their clients' answers (session era); more are refused. None: "
+            "1000 in greenlets, 2 in threads, where each keeps a thread of the server from other work.",
+        ),
+        "state_ttl": Option(
+            900.0,
+            "seconds",
+            _number(0, _YEAR, above=True),
+            "How long a requestState is good for: how long a user may take to answer (2026-07-28).",
+        ),
+        "single_use": Option(
+            False,
+            "bool",
+            _flag,
+            "True takes each requestState once only. Needs a store: sessions=True, or store.",
+        ),
         "stream_after": Option(
             10.0,
             "seconds",
@@ -381,8 +411,8 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
             None,
             "key, or list of keys",
             _keys,
-            "Seals cursors; the first of a list seals, all open. At least 16 bytes. None: a random key for each "
-            "process; where there are several, each list is then sent as one page.",
+            "Seals cursors, session ids and requestState; the first of a list seals, all open. At least 16 bytes. "
+            "None: a random key for each process; where there are several, each list is then sent as one page.",
         ),
         "workers": Option(
             "auto",

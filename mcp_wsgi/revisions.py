@@ -56,6 +56,12 @@ class Revision(msgspec.Struct, frozen=True, kw_only=True):
         server_info_in_meta: Whether each result's ``_meta`` names the server.
         listens: Whether change notices travel on a stream that ``subscriptions/listen`` opens.
         polls: Whether a client comes back by itself when a connection ends that had an event id.
+        elicitation: Whether a user can be asked to fill in a form.
+        elicitation_modes: Whether a question to the user has a mode, and so may be a page to open.
+        elicitation_ids: Whether such a page has an id.
+        sampling_tools: Whether a model that is sampled may have tools, and messages several blocks.
+        asks_in_results: Whether a question is a result that the client answers with a new request;
+            else it is a request of the server's own.
         completion_context: Whether ``completion/complete`` carries the arguments resolved so far.
     """
 
@@ -71,6 +77,11 @@ class Revision(msgspec.Struct, frozen=True, kw_only=True):
     server_info_in_meta: bool
     listens: bool
     polls: bool
+    elicitation: bool
+    elicitation_modes: bool
+    elicitation_ids: bool
+    sampling_tools: bool
+    asks_in_results: bool
     completion_context: bool
 
     @property
@@ -114,14 +125,19 @@ _ADDED_2025_06_18: dict[str, str] = {
     "Annotations": "lastModified",
     "AudioContent": "_meta",
     "BlobResourceContents": "_meta",
+    "BooleanSchema": "type title description default",
     "EmbeddedResource": "_meta",
     "ImageContent": "_meta",
     "Implementation": "title",
+    # Named ``EnumSchema`` in that revision.
+    "LegacyTitledEnumSchema": "type title description enum enumNames",
+    "NumberSchema": "type title description minimum maximum",
     "Prompt": "title _meta",
     "PromptArgument": "title",
     "Resource": "title _meta",
     "ResourceLink": "type uri name title description mimeType annotations size _meta",
     "ResourceTemplate": "title _meta",
+    "StringSchema": "type title description minLength maxLength format",
     "TextContent": "_meta",
     "TextResourceContents": "_meta",
     "Tool": "title outputSchema _meta",
@@ -129,11 +145,18 @@ _ADDED_2025_06_18: dict[str, str] = {
 _ADDED_2025_11_25: dict[str, str] = {
     "Icon": "src mimeType sizes theme",
     "Implementation": "description websiteUrl icons",
+    "LegacyTitledEnumSchema": "default",
+    "NumberSchema": "default",
     "Prompt": "icons",
     "Resource": "icons",
     "ResourceLink": "icons",
     "ResourceTemplate": "icons",
+    "StringSchema": "default",
+    "TitledMultiSelectEnumSchema": "type title description items minItems maxItems default",
+    "TitledSingleSelectEnumSchema": "type title description oneOf default",
     "Tool": "icons",
+    "UntitledMultiSelectEnumSchema": "type title description items minItems maxItems default",
+    "UntitledSingleSelectEnumSchema": "type title description enum default",
 }
 
 
@@ -165,6 +188,11 @@ _ROWS = (
         server_info_in_meta=True,
         listens=True,
         polls=False,
+        elicitation=True,
+        elicitation_modes=True,
+        elicitation_ids=False,
+        sampling_tools=True,
+        asks_in_results=True,
         completion_context=True,
     ),
     Revision(
@@ -180,6 +208,11 @@ _ROWS = (
         server_info_in_meta=False,
         listens=False,
         polls=True,
+        elicitation=True,
+        elicitation_modes=True,
+        elicitation_ids=True,
+        sampling_tools=True,
+        asks_in_results=False,
         completion_context=True,
     ),
     Revision(
@@ -195,6 +228,11 @@ _ROWS = (
         server_info_in_meta=False,
         listens=False,
         polls=False,
+        elicitation=True,
+        elicitation_modes=False,
+        elicitation_ids=False,
+        sampling_tools=False,
+        asks_in_results=False,
         completion_context=True,
     ),
     Revision(
@@ -210,6 +248,11 @@ _ROWS = (
         server_info_in_meta=False,
         listens=False,
         polls=False,
+        elicitation=False,
+        elicitation_modes=False,
+        elicitation_ids=False,
+        sampling_tools=False,
+        asks_in_results=False,
         completion_context=False,
     ),
 )

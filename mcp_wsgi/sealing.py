@@ -1,6 +1,7 @@
 """Tamper-proof tokens: text that a client carries for us and cannot change.
 
-A token is signed, not secret: whoever holds it can read it. Never seal what its holder may not know.
+A token is signed, not secret: whoever holds it can read it. Never seal what its holder may not know;
+``vault`` is for that.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import msgspec
 
 from mcp_wsgi.errors import ConfigurationError, InvalidCursor
 
-__all__ = ["MAX_TOKEN", "Cursors", "SealBroken", "Sealer", "generate_key"]
+__all__ = ["MAX_TOKEN", "Cursors", "SealBroken", "Sealer", "as_json", "as_keys", "generate_key"]
 
 #: Most characters of a token, sealed or opened.
 MAX_TOKEN = 65_536
@@ -51,12 +52,11 @@ class Sealer:
     def __init__(self, keys: Sequence[bytes | str], *, salt: str) -> None:
         from itsdangerous import Signer
 
-        if isinstance(keys, (bytes, str)) or not keys or not all(keys):
-            raise ConfigurationError("sealing takes a list of one or more keys, none of them empty")
+        newest_first = as_keys(keys)
         if not salt:
             raise ConfigurationError("sealing takes a salt that names what the tokens are for")
         # The library signs with the last of its keys.
-        oldest_first = [key.encode() if isinstance(key, str) else key for key in reversed(keys)]
+        oldest_first = newest_first[::-1]
         self._signer = Signer(oldest_first, salt=salt, key_derivation="hmac", digest_method=hashlib.sha256)
 
     def seal(self, payload: Any) -> str:
@@ -73,7 +73,7 @@ class Sealer:
         """
         from itsdangerous.encoding import base64_encode
 
-        token = self._signer.sign(base64_encode(_encode(payload))).decode("ascii")
+        token = self._signer.sign(base64_encode(as_json(payload))).decode("ascii")
         if len(token) > MAX_TOKEN:
             raise ValueError(f"the payload is too large to be sealed: a token has at most {MAX_TOKEN} characters")
         return token
@@ -105,7 +105,23 @@ class Sealer:
             raise SealBroken("signed, but not JSON") from None
 
 
-def _encode(payload: Any) -> bytes:
+def as_keys(keys: Sequence[bytes | str]) -> list[bytes]:
+    """Keys as bytes, in the same order.
+
+    Raises:
+        ConfigurationError: No key, an empty one, or one key that is not in a list.
+    """
+    if isinstance(keys, (bytes, str)) or not keys or not all(keys):
+        raise ConfigurationError("sealing takes a list of one or more keys, none of them empty")
+    return [key.encode() if isinstance(key, str) else key for key in keys]
+
+
+def as_json(payload: Any) -> bytes:
+    """Write what reads back as the same value.
+
+    Raises:
+        ValueError: JSON has no form for it, or only that of another value.
+    """
     # What JSON lacks (NaN, bytes, number keys ...) would come back as something else: refuse it now.
     try:
         text = msgspec.json.encode(payload)

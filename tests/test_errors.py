@@ -16,6 +16,7 @@ STANDARD = {
     "InvalidParams": -32602,
     "InternalError": -32603,
     "HeaderMismatch": -32020,
+    "MissingCapability": -32021,
     "UnsupportedProtocolVersion": -32022,
 }
 
@@ -41,6 +42,7 @@ REFUSALS = [
     (errors.NotAcceptable(), 406, -32600),
     (errors.BodyTooLarge(1), 413, -32600),
     (errors.UnsupportedMediaType(), 415, -32600),
+    (errors.MissingCapability(["roots"], {"roots": {}}), 400, -32021),
     (errors.SessionRequired(), 400, -32600),
     (errors.SessionNotFound(), 404, -32600),
     (errors.Overloaded(), 503, -32603),
@@ -61,7 +63,7 @@ def test_every_class_is_exported() -> None:
 
 def test_one_root_catches_all_but_the_two_signals() -> None:
     outside = {name for name in errors.__all__ if not issubclass(getattr(errors, name), MCPError)}
-    assert outside == {"ToolError", "Cancelled"}
+    assert outside == {"ToolError", "InputError", "InputRefused", "InputTimeout", "Cancelled"}
 
 
 @pytest.mark.parametrize(("name", "code"), STANDARD.items())
@@ -77,7 +79,15 @@ def test_status_and_code_of_a_refusal(error: MCPError, status: int, code: int) -
 
 def test_every_concrete_error_is_in_the_table() -> None:
     listed = {type(error).__name__ for error, *_ in REFUSALS}
-    assert names() - listed == {"MCPError", "ConfigurationError", "ToolError", "Cancelled"}
+    assert names() - listed == {
+        "MCPError",
+        "ConfigurationError",
+        "ToolError",
+        "InputError",
+        "InputRefused",
+        "InputTimeout",
+        "Cancelled",
+    }
 
 
 @pytest.mark.parametrize("error", [row[0] for row in REFUSALS], ids=lambda error: type(error).__name__)

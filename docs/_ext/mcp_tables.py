@@ -69,6 +69,13 @@ DIFFERENCES: Mapping[str, Callable[[Revision], str]] = {
     "Icons": lambda r: _has(r, "Tool", "icons"),
     "_meta of tools, resources, prompts": lambda r: _has(r, "Tool", "_meta"),
     "lastModified of resources": lambda r: _has(r, "Annotations", "lastModified"),
+    "Forms: default values": lambda r: _first(
+        r, {"TitledSingleSelectEnumSchema": "all", "BooleanSchema": "of booleans"}
+    ),
+    "Forms: titles of choices": lambda r: _first(
+        r, {"TitledSingleSelectEnumSchema": "oneOf", "LegacyTitledEnumSchema": "enumNames"}
+    ),
+    "Forms: choices of several values": lambda r: _WORDS["UntitledMultiSelectEnumSchema" in r.fields],
     "Arguments already resolved, in completion": lambda r: _WORDS[r.completion_context],
     "Log level": lambda r: "of each request" if r.modern else "option log_level",
     "Code of an unknown resource": lambda r: str(r.not_found_code),
@@ -81,6 +88,11 @@ DIFFERENCES: Mapping[str, Callable[[Revision], str]] = {
 
 def _methods(revision: Revision) -> set[str]:
     return {name for name, method in METHODS.items() if revision.name in method.revisions}
+
+
+def _first(revision: Revision, words: Mapping[str, str]) -> str:
+    """The word for the first of several wire types that a revision has."""
+    return next((word for kind, word in words.items() if kind in revision.fields), ABSENT)
 
 
 def _has(revision: Revision, kind: str, field: str) -> str:

@@ -228,7 +228,7 @@ def test_none_of_our_own_errors_uses_a_code_that_is_discouraged() -> None:
     """S26-BASE-11: nothing in -32000...-32019, nothing that is not assigned."""
     kinds = [getattr(errors, name) for name in errors.__all__]
     codes = {kind.code for kind in kinds if issubclass(kind, MCPError)}
-    assert codes == {-32700, -32600, -32601, -32602, -32603, -32020, -32022}
+    assert codes == {-32700, -32600, -32601, -32602, -32603, -32020, -32021, -32022}
 
 
 def test_the_data_of_an_error_that_json_cannot_say_is_left_out(connect: Connect, revision: str) -> None:
