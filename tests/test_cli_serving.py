@@ -16,6 +16,7 @@ import pytest
 from mcp_wsgi.cli import serving
 from mcp_wsgi.cli.serving import AddressError, Facts, Settings, build, facts, listen
 from mcp_wsgi.cli.targets import TargetError
+from mcp_wsgi.contrib.gunicorn import post_worker_init
 from mcp_wsgi.errors import ConfigurationError, OptionError
 from mcp_wsgi.testing import Client
 from mcp_wsgi.wsgi.app import MCPApp
@@ -185,6 +186,7 @@ def test_gunicorn_is_told_what_was_asked_for(target: Path) -> None:
         assert application.cfg.address == [listener.fileno()]
     config = application.cfg
     assert (config.workers, config.threads, config.reload, config.loglevel) == (3, 5, True, "warning")
+    assert config.post_worker_init is post_worker_init
     assert config.reload_extra_files == [str(target)]
     assert isinstance(application.load(), MCPApp)
 

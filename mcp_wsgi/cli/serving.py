@@ -23,6 +23,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from mcp_wsgi.cli.targets import TargetError, file_of, load
+from mcp_wsgi.contrib.gunicorn import post_worker_init
 from mcp_wsgi.errors import ConfigurationError
 from mcp_wsgi.handler import Handler
 from mcp_wsgi.http_client import WSGIApplication
@@ -39,9 +40,10 @@ WORKER_CLASSES = ("gevent", "gthread", "sync")
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 _BACKLOG = 2048
 # How long gunicorn lets a worker be silent, and requests go on after SIGTERM; in seconds. The first
-# is longer than a call may take under a sync worker; the second short, since streams have no end.
+# is longer than a call may take under a sync worker. The second is for calls alone, since the hook
+# ends the streams; of an application that is none of ours it is the time that its streams get.
 _WORKER_TIMEOUT = 120
-_GRACE = 5
+_GRACE = 10
 
 
 class AddressError(ConfigurationError):
@@ -327,6 +329,7 @@ def _configuration(settings: Settings, listener: socket.socket, when_ready: Call
         # Two servers of one user would quarrel over its one default place.
         "control_socket_disable": True,
         "when_ready": lambda server: when_ready(),
+        "post_worker_init": post_worker_init,
     }
 
 

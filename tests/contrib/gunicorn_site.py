@@ -1,0 +1,66 @@
+"""Two MCP applications deep inside another, for the tests of shutdown; see ``servers/site.py`` for files and options.
+
+Both keep sessions, and add a line to the file ``ended`` for each that ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import uuid
+from typing import Any
+
+from werkzeug.exceptions import NotFound
+from werkzeug.middleware.dispatcher import DispatcherMiddleware
+
+from mcp_wsgi import Context, InitParams, MCPServer
+from tests.recorder import Checked
+from tests.servers.site import FOLDER, mark, wait_for
+
+
+class Site(MCPServer):
+    """Notes each session that ends."""
+
+    def init(self, params: InitParams) -> dict[str, Any]:
+        return {"identity": uuid.uuid4().hex}
+
+    def terminate(self, reason: str, ctx: Context) -> None:
+        with (FOLDER / "ended").open("a") as file:
+            file.write(f"{ctx.state['identity']} {reason}\n")
+        if (FOLDER / "hang").exists():
+            wait_for("never")
+
+
+mcp = Site("site", version="1.0")
+
+
+@mcp.tool
+def rest(name: str, seconds: float) -> str:
+    """Sleep."""
+    mark(f"{name}.started")
+    time.sleep(seconds)
+    mark(f"{name}.rested")
+    return "rested"
+
+
+@mcp.tool
+def endless(name: str, ctx: Context) -> str:
+    """Report progress, then wait for a file that never comes."""
+    ctx.report_progress(1)
+    mark(f"{name}.started")
+    wait_for(f"{name}.go")
+    return "went"
+
+
+@mcp.tool
+def process() -> int:
+    """The process that answers."""
+    return os.getpid()
+
+
+options = {"sessions": True, **json.loads(os.environ["SITE_OPTIONS"])}
+application = DispatcherMiddleware(
+    NotFound(),
+    {"/mcp": Checked(mcp.wsgi_app(path="/", **options)), "/other": Checked(mcp.wsgi_app(path="/mcp", **options))},
+)
