@@ -1,7 +1,7 @@
 """The server that is measured: ``echo``, ``add``, and as many filler tools as ``BENCH_TOOLS`` asks.
 
 ``BENCH_TOOLS`` counts all tools (default 10). ``BENCH_WORKERS`` is the option ``workers``
-(default ``auto``).
+(default ``auto``). ``BENCH_SESSIONS`` lets it keep sessions.
 """
 
 from __future__ import annotations
@@ -43,4 +43,8 @@ def _filler(record: int, fields: list[str] | None = None, verbose: bool = False)
 for number in range(TOOLS - 2):
     mcp.tool(name=f"lookup_{number:04}")(_filler)
 
-application = mcp.wsgi_app(page_size=max(50, TOOLS), workers=os.environ.get("BENCH_WORKERS", "auto"))
+application = mcp.wsgi_app(
+    page_size=max(50, TOOLS),
+    workers=os.environ.get("BENCH_WORKERS", "auto"),
+    sessions="BENCH_SESSIONS" in os.environ,
+)

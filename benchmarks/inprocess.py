@@ -1,9 +1,10 @@
 """Microseconds per call without an HTTP server: the adapter's own cost.
 
-    python -m benchmarks.inprocess [--rounds 4] [--seconds 0.5] [--max-ratio R]
+    python -m benchmarks.inprocess [--rounds 4] [--seconds 0.5] [--max-ratio R] [--max-session-us U]
 
 Each row runs in a process of its own, pinned to one core; rows take turns within a round, and a
-ratio is to the bare application of the same round.
+ratio is to the bare application of the same round. A call in a stored session is also compared with
+one that stands alone, and with one while many sessions are open.
 """
 
 from __future__ import annotations
@@ -17,31 +18,47 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks import messages
 
-# name -> module, workers, era, whether gevent patches the process
-ROWS: dict[str, tuple[str, str, str, bool]] = {
-    "bare": ("benchmarks.bare", "", "legacy", False),
-    "greenlets legacy": ("benchmarks.app", "greenlets", "legacy", True),
-    "greenlets modern": ("benchmarks.app", "greenlets", "modern", True),
-    "threads legacy": ("benchmarks.app", "threads", "legacy", False),
-    "threads modern": ("benchmarks.app", "threads", "modern", False),
-    "inline modern": ("benchmarks.app", "inline", "modern", False),
+
+class Row(NamedTuple):
+    """What is measured: which application, the kind of its workers, how many sessions it keeps (0: no session)."""
+
+    module: str
+    workers: str
+    era: str
+    sessions: int = 0
+
+
+ROWS = {
+    "bare": Row("benchmarks.bare", "", "legacy"),
+    "greenlets legacy": Row("benchmarks.app", "greenlets", "legacy"),
+    "in a session": Row("benchmarks.app", "greenlets", "legacy", 1),
+    "in one of 10000": Row("benchmarks.app", "greenlets", "legacy", 10_000),
+    "greenlets modern": Row("benchmarks.app", "greenlets", "modern"),
+    "threads legacy": Row("benchmarks.app", "threads", "legacy"),
+    "threads modern": Row("benchmarks.app", "threads", "modern"),
+    "inline modern": Row("benchmarks.app", "inline", "modern"),
 }
 GUARDED = ("greenlets legacy", "greenlets modern")
 
 
 def measure(row: str, seconds: float) -> float:
     """Run one row in this process and return microseconds per call."""
-    module, workers, era, patched = ROWS[row]
-    if patched:
+    module, workers, era, sessions = ROWS[row]
+    if workers == "greenlets":
         from gevent import monkey
 
         monkey.patch_all()
     os.environ["BENCH_WORKERS"] = workers
-    call = caller(importlib.import_module(module).application, era, *messages.ECHO)
+    if sessions:
+        os.environ["BENCH_SESSIONS"] = "1"
+    application = importlib.import_module(module).application
+    opened = [open_session(application) for _ in range(sessions)]
+    # One in the midst of them, that is neither the oldest nor the newest.
+    call = caller(application, era, *messages.ECHO, session=opened[sessions // 2] if opened else "")
     for _ in range(500):
         call()
     count, start = 0, time.perf_counter()
@@ -52,10 +69,31 @@ def measure(row: str, seconds: float) -> float:
     return (now - start) / count * 1e6
 
 
-def caller(application: Any, era: str, method: str, params: dict[str, Any]) -> Callable[[], bytes]:
-    """A function that sends one request and returns the body of the answer."""
+def open_session(application: Any) -> str:
+    """Begin a session, and call once in it; returns its id."""
+    about = {"name": "bench", "version": "0"}
+    params = {"protocolVersion": messages.ERAS["legacy"], "capabilities": {}, "clientInfo": about}
+    _, fields, _ = send(application, *request("legacy", "initialize", params))
+    session = dict(fields)["Mcp-Session-Id"]
+    caller(application, "legacy", *messages.ECHO, session=session)
+    return session
+
+
+def caller(
+    application: Any, era: str, method: str, params: dict[str, Any], session: str = ""
+) -> Callable[[], tuple[str, list[tuple[str, str]], bytes]]:
+    """A function that sends one request, which has been answered rightly once, and returns the answer."""
+    environ, body = request(era, method, params, session)
+    status, _, answer = send(application, environ, body)
+    if not status.startswith("200") or b'"error"' in answer[:60]:
+        sys.exit(f"wrong answer: {status} {answer[:200]!r}")
+    return lambda: send(application, environ, body)
+
+
+def request(era: str, method: str, params: dict[str, Any], session: str = "") -> tuple[dict[str, Any], bytes]:
+    """The environ of a request, without its body, and the body."""
     body = messages.body(era, method, params)
-    base: dict[str, Any] = {
+    environ: dict[str, Any] = {
         "REQUEST_METHOD": "POST",
         "PATH_INFO": "/mcp",
         "SCRIPT_NAME": "",
@@ -73,25 +111,26 @@ def caller(application: Any, era: str, method: str, params: dict[str, Any]) -> C
         "wsgi.multiprocess": False,
         "wsgi.run_once": False,
     }
-    for name, value in messages.headers(era, method, params).items():
+    fields = messages.headers(era, method, params)
+    if session:
+        fields["Mcp-Session-Id"] = session
+    for name, value in fields.items():
         key = name.upper().replace("-", "_")
-        base[key if key == "CONTENT_TYPE" else "HTTP_" + key] = value
-    seen: list[str] = []
+        environ[key if key == "CONTENT_TYPE" else "HTTP_" + key] = value
+    return environ, body
 
-    def call() -> bytes:
-        environ = base.copy()
-        environ["wsgi.input"] = io.BytesIO(body)
-        chunks = application(environ, lambda status, fields, exc_info=None: seen.append(status))
-        answer = b"".join(chunks)
-        close = getattr(chunks, "close", None)
-        if close is not None:
-            close()
-        return answer
 
-    answer = call()
-    if not seen[0].startswith("200") or b'"error"' in answer[:60]:
-        sys.exit(f"wrong answer: {seen[0]} {answer[:200]!r}")
-    return call
+def send(application: Any, environ: dict[str, Any], body: bytes) -> tuple[str, list[tuple[str, str]], bytes]:
+    """Send a request; returns status, header fields and body of the answer."""
+    head: list[Any] = []
+    chunks = application(
+        {**environ, "wsgi.input": io.BytesIO(body)}, lambda status, fields, exc_info=None: head.extend((status, fields))
+    )
+    answer = b"".join(chunks)
+    close = getattr(chunks, "close", None)
+    if close is not None:
+        close()
+    return head[0], head[1], answer
 
 
 def run(row: str, seconds: float) -> float:
@@ -109,6 +148,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=0.5, help="time for each row in a round")
     parser.add_argument("--max-ratio", type=float, help="fail if a greenlet row exceeds this multiple of the bare app")
+    parser.add_argument("--max-session-us", type=float, help="fail if a session adds more microseconds to a call")
     parser.add_argument("--row", choices=list(ROWS), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.row:
@@ -124,6 +164,12 @@ def main() -> int:
         ratio = statistics.median(each[row] / each["bare"] for each in rounds)
         worst = max(worst, ratio) if row in GUARDED else worst
         print(f"{row:<24}{statistics.median(times):>8.1f}{min(times):>8.1f}{max(times):>8.1f}{ratio:>8.2f}")
+    added = statistics.median(each["in a session"] - each["greenlets legacy"] for each in rounds)
+    grown = statistics.median(each["in one of 10000"] / each["in a session"] for each in rounds) - 1
+    print(f"a session adds {added:.1f} us to a call, and 9999 other sessions add {grown:.1%}")
+    if arguments.max_session_us is not None and added > arguments.max_session_us:
+        print(f"too slow: a session may add {arguments.max_session_us} us")
+        return 1
     if arguments.max_ratio is not None and worst > arguments.max_ratio:
         print(f"too slow: {worst:.2f} times the bare application, at most {arguments.max_ratio} is accepted")
         return 1

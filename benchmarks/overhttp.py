@@ -20,9 +20,10 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from benchmarks import messages
@@ -82,20 +83,30 @@ class Server(NamedTuple):
 @contextmanager
 def serving(case: Case, listing: Path) -> Iterator[Server]:
     """Run a server for a case until the block ends."""
+    environ = {"BENCH_TOOLS": str(case.tools), "BENCH_LIST": str(listing)}
+    start = time.perf_counter()
+    with gunicorn(f"benchmarks.{case.server}:application", environ) as (port, process):
+        post(port, case, wait=20)
+        yield Server(port, time.perf_counter() - start, _resident(process))
+
+
+@contextmanager
+def gunicorn(target: str, environ: dict[str, str], *arguments: str) -> Iterator[tuple[int, int]]:
+    """Start gunicorn with one gevent worker on the server's core; gives its port and the parent's process id."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", "gunicorn", "-k", "gevent", "-b", f"127.0.0.1:{port}", "--log-level", "error"]
-    command.append(f"benchmarks.{case.server}:application")
-    environ = {**os.environ, "BENCH_TOOLS": str(case.tools), "BENCH_LIST": str(listing)}
-    start = time.perf_counter()
-    process = subprocess.Popen(command, env=environ, cwd=HERE.parent, preexec_fn=lambda: _pin(0))
+    command += [*arguments, target]
+    process = subprocess.Popen(command, env={**os.environ, **environ}, cwd=HERE.parent, preexec_fn=lambda: pin(0))
     try:
-        post(port, case, wait=20)
-        yield Server(port, time.perf_counter() - start, _resident(process.pid))
+        yield port, process.pid
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(timeout=20)
+        try:
+            process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            process.kill()
 
 
 def post(port: int, case: Case, *, wait: float = 0) -> bytes:
@@ -117,13 +128,15 @@ def post(port: int, case: Case, *, wait: float = 0) -> bytes:
             time.sleep(0.005)
 
 
-def load(port: int, case: Case, connections: int, seconds: float) -> Load:
-    """Load a server with wrk."""
+def load(
+    port: int, case: Case, connections: int, seconds: float, extra: Mapping[str, str] = MappingProxyType({})
+) -> Load:
+    """Load a server with wrk; ``extra`` are header fields to send as well."""
     head, tail = messages.body(case.era, *case.request, 987654321).decode().split("987654321")
-    fields = [text for pair in messages.headers(case.era, *case.request).items() for text in pair]
+    fields = [text for pair in {**messages.headers(case.era, *case.request), **extra}.items() for text in pair]
     command = ["wrk", "-t", "1", "-c", str(connections), "-d", f"{seconds:g}s", "--timeout", "10s"]
     command += ["-s", str(HERE / "load.lua"), f"http://127.0.0.1:{port}/mcp", "--", head, tail, *fields]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, preexec_fn=lambda: _pin(-1))
+    done = subprocess.run(command, capture_output=True, text=True, check=True, preexec_fn=lambda: pin(-1))
     result = next(line for line in done.stdout.splitlines() if line.startswith("RESULT")).split()[1:]
     requests, duration, statuses, failures, _, p50, p99 = map(float, result)
     if statuses or failures:
@@ -131,7 +144,8 @@ def load(port: int, case: Case, connections: int, seconds: float) -> Load:
     return Load(requests / duration * 1e6, p50 / 1000, p99 / 1000)
 
 
-def _pin(index: int) -> None:
+def pin(index: int) -> None:
+    """Keep this process on one core: 0 is the server's, -1 the client's."""
     if CORES:
         os.sched_setaffinity(0, {CORES[index]})
 
