@@ -163,10 +163,11 @@ class EventLog:
             self._order.append(stream)
             self._bytes += len(message)
             lost = self._evict()
+            first_lost = lost and lost == self.dropped
             readers = tuple(stream.readers) if last else tuple(stream.readers[-1:])
         for reader in readers:
             reader.wake()
-        if lost and lost == self.dropped:
+        if first_lost:
             log.warning(
                 "a session has more than %d unread messages or %d bytes of them: the oldest are dropped",
                 self._max_events,
@@ -217,6 +218,20 @@ class EventLog:
             reader.wake()
         return len(readers)
 
+    def supersede(self, reader: Reader) -> int:
+        """Let the other connections that read a reader's stream end, as its client has come back for it.
+
+        Returns:
+            How many there are that were to go on till now.
+        """
+        with self._guard:
+            others = [other for other in reader.stream.readers if other is not reader and not other.parted]
+            for other in others:
+                other.parted = True
+        for other in others:
+            other.wake()
+        return len(others)
+
     def close(self) -> None:
         """End all streams, those that are opened later, too; their readers still get what is there."""
         with self._guard:
@@ -231,7 +246,7 @@ class EventLog:
     # --- room -------------------------------------------------------------------------------------
 
     def watch(self, name: str, room: Signal) -> None:
-        """Set ``room`` whenever a reader of the stream has taken something or gone."""
+        """Set ``room`` whenever a reader of the stream has taken something or gone; ``is_behind`` clears it."""
         with self._guard:
             stream = self._streams.get(name)
             if stream is not None:
@@ -245,7 +260,11 @@ class EventLog:
                 return False
             position = stream.readers[-1].position
             waiting = [len(event.message) for event in stream.events if event.number > position]
-            return len(waiting) > self._max_events // 2 or sum(waiting) > self._max_bytes // 2
+            behind = len(waiting) > self._max_events // 2 or sum(waiting) > self._max_bytes // 2
+            if behind and stream.room is not None:
+                # As one step with looking: several may wait, and none is to clear what wakes another.
+                stream.room.clear()
+            return behind
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -297,10 +316,13 @@ class EventLog:
             stream = reader.stream
             if reader not in stream.readers:
                 return
-            stream.readers.remove(reader)
-            heir = stream.readers[-1] if stream.readers else None
-            if heir is not None:
-                heir.position = max(heir.position, reader.position)
+            place = stream.readers.index(reader)
+            del stream.readers[place]
+            # Never the one after it: that may have been asked for what this one took.
+            before = stream.readers[place - 1] if place else None
+            if before is not None and reader.position > reader.start:
+                before.position = max(before.position, reader.position)
+            heir = before if place == len(stream.readers) else None
             self._drop_if_over(reader.name, stream)
             room = stream.room
         if heir is not None:
@@ -314,18 +336,19 @@ class Reader:
 
     Attributes:
         name: The stream's name.
+        start: Number of the event before the first one it wants.
         position: Number of the event that it took last.
         parted: Whether the connection is to end when it has taken what is there.
     """
 
-    __slots__ = ("_log", "_signal", "name", "parted", "position", "stream")
+    __slots__ = ("_log", "_signal", "name", "parted", "position", "start", "stream")
 
     def __init__(self, log: EventLog, name: str, stream: _Stream, position: int, signal: Signal) -> None:
         self._log = log
         self._signal = signal
         self.name = name
         self.stream = stream
-        self.position = position
+        self.start = self.position = position
         self.parted = False
 
     def take(self, timeout: float) -> Any:

@@ -18,7 +18,7 @@ from mcp_wsgi.jsonrpc import encode_notification
 from mcp_wsgi.live import LiveSession
 from mcp_wsgi.methods import Dispatcher
 from mcp_wsgi.options import Options
-from mcp_wsgi.revisions import REVISIONS, Revision
+from mcp_wsgi.revisions import DEFAULT_LEGACY, REVISIONS, Revision
 from mcp_wsgi.schema import to_json
 from mcp_wsgi.sessions import SessionRecord, Settings, belongs, is_session_id, principal_id
 from mcp_wsgi.stores import Ended, SessionStore
@@ -208,15 +208,10 @@ class Keeper:
         live: LiveSession | None = ended.live
         if live is not None:
             live.end(InternalError("The session has ended"))
-        record = ended.record
-        call = Call(
-            "terminate",
-            {},
-            ended.id,
-            REVISIONS[record.revision],
-            client=ClientInfo(record.client_info, record.capabilities),
-            principal=principal,
-        )
+        # A store that outlives a process may have sessions of another release, which end all the same.
+        revision = REVISIONS.get(ended.record.revision, DEFAULT_LEGACY)
+        session = Session(self.store, ended.id, ended.record, revision, self._new_live)
+        call = Call("terminate", {}, "", revision, client=session.client, principal=principal, session=session)
         self._dispatcher.terminate(reason, call, ended.state)
 
     def _start_sweeper(self) -> None:

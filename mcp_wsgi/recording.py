@@ -43,7 +43,20 @@ class RecordedExchange(Exchange):
             is not to begin.
     """
 
-    __slots__ = ("_brief", "_claimed", "_failed", "_get_log", "_log", "_patient", "_polls", "_reader", "_withdraw")
+    __slots__ = (
+        "_brief",
+        "_claimed",
+        "_early",
+        "_failed",
+        "_get_log",
+        "_log",
+        "_patient",
+        "_polls",
+        "_reader",
+        "_room",
+        "_through",
+        "_withdraw",
+    )
 
     def __init__(
         self,
@@ -69,6 +82,9 @@ class RecordedExchange(Exchange):
         self._withdraw = withdraw
         self._reader: Reader | None = None
         self._claimed = False  # somebody has the right to answer
+        self._early: Answer | None = None  # what a cancel said before there was a job
+        self._through = False  # the callback has come to its end
+        self._room: Any = None  # set when the callback may look again whether its reader is behind
         self._patient = True  # the callback waits for a slow reader
 
     # --- the callback's side ----------------------------------------------------------------------
@@ -80,55 +96,82 @@ class RecordedExchange(Exchange):
             Cancelled: The client has cancelled the call, or the session has ended.
         """
         if self._open:
-            log = self._opened(tell=True)
+            log, new = self._opened()
             if log is not None:
                 reader: Any = self._reader
                 log.append(reader.name, message)
+                # Whoever reads it: the connection that asked may be dead, though it looks alive.
+                self._quiet = self._clock() + self._options.request_timeout
                 # The request writes it now, not when the callback next blocks.
-                self._job.pause()
+                if new:
+                    self._job.put(_OPENED)
+                else:
+                    self._job.pause()
                 if self._crew.concurrent:
                     self._wait_for_reader(log, reader.name)
         if self.cancelled:
             raise Cancelled
 
     def _wait_for_reader(self, log: EventLog, name: str) -> None:
-        if not log.is_behind(name) or not self._patient:
+        if not (self._patient and log.is_behind(name)):
             return
-        room = self._job.event()
-        log.watch(name, room)
+        room = self._watched(log, name)
         end = self._clock() + self._options.request_timeout
-        while self._open and log.is_behind(name):
+        # The order matters: ``_shut`` closes, then sets the event that ``is_behind`` clears.
+        while log.is_behind(name) and self._open:
             left = end - self._clock()
             if left <= 0:
                 # It reads nothing: from now on the oldest messages give way.
                 self._patient = False
                 return
             room.wait(left)
-            room.clear()
+
+    def _watched(self, log: EventLog, name: str) -> Any:
+        # One for all threads of the callback: a stream wakes only the last that it was given.
+        with self._guard:
+            if self._room is None:
+                self._room = self._job.event()
+                log.watch(name, self._room)
+            return self._room
+
+    def _shut(self) -> None:
+        """Take nothing any more, and let nobody wait for the reader."""
+        self._open = False
+        if self._room is not None:
+            self._room.set()
 
     def close_stream(self) -> bool:
         """End the connection of a client that comes back for the rest; see ``Context.close_stream``."""
         if not (self._open and self._polls):
             return False
-        log = self._opened(tell=True)
+        log, new = self._opened()
+        if new:
+            self._job.put(_OPENED)
         reader = self._reader
         return log is not None and reader is not None and log.part(reader.name) > 0
 
-    def _opened(self, *, tell: bool) -> EventLog | None:
-        """Make the answer a stream, if it is not one; ``None`` if the call has been answered."""
+    def _opened(self) -> tuple[EventLog | None, bool]:
+        """Make the answer a stream, if it is not one.
+
+        Returns:
+            The log, ``None`` if the call has been answered, and whether the stream is new: then the
+            request is to be told.
+        """
         with self._guard:
             if self._claimed:
-                return None
-            log = self._log
-            if log is not None:
-                return log
-            log = self._log = self._get_log()
-            self._reader = log.open(self._job.event())
-        if tell:
-            self._job.put(_OPENED)
-        return log
+                return None, False
+            new = self._log is None
+            if new:
+                self._log = self._get_log()
+                self._reader = self._log.open(self._job.event())
+            return self._log, new
 
     # --- answering --------------------------------------------------------------------------------
+
+    @property
+    def answered(self) -> bool:
+        """Whether the caller has been freed."""
+        return self._claimed
 
     def _claim(self) -> bool:
         """Get the right to answer, which one has."""
@@ -150,34 +193,51 @@ class RecordedExchange(Exchange):
     def start(self, callback: Callable[[Exchange], Answer]) -> None:
         """Run ``callback(self)``; see ``Exchange.start``."""
 
-        def run(exchange: Exchange) -> Answer:
+        def run(exchange: Exchange) -> Any:
+            with self._guard:
+                early = self._early
+            if early is not None and self._crew.concurrent:
+                self._job.put(early)
             try:
                 answer = callback(exchange)
             except BaseException:
+                self._through = True
                 if self._claim():
                     self._answered(NO_ANSWER)
                 raise
+            self._through = True
             if self._claim() and not self._answered(answer):
                 return answer
-            return NO_ANSWER  # nobody takes it: the caller has been answered
+            # A thread of the callback may not have told yet that it has opened the stream.
+            return (early or NO_ANSWER) if self._log is None else _OPENED
 
         super().start(run)
 
     def cancel(self, error: Exception | None) -> None:
-        """Stop the callback and free its caller; nothing, if it has been answered.
+        """Stop the callback, even if it missed its deadline, and free its caller; nothing, if it is through.
 
         Args:
             error: What the caller is told; ``None``: nothing.
         """
-        if not self._claim():
-            return
-        self._open = False
         answer = NO_ANSWER if error is None else self._failed(error)
-        if not self._answered(answer):
-            self._job.put(answer)
-        self._withdraw()
-        self._killed = True
-        self._job.kill(self._announce)
+        with self._guard:
+            first, self._claimed = not self._claimed, True
+            # One that has missed its deadline still runs.
+            stop = not (self._through or self._killed)
+            self._killed = self._killed or stop
+            job = self._job
+            if first and job is None:
+                self._early = answer
+        self._open = False
+        if first and job is not None and not self._answered(answer):
+            job.put(answer)
+        if stop:
+            self._withdraw()
+            if job is None:
+                self._announce()
+            else:
+                job.kill(self._announce)
+        self._shut()  # who waits for the reader hears of it only now, when it has been announced
 
     # --- the request's side -----------------------------------------------------------------------
 
@@ -192,20 +252,26 @@ class RecordedExchange(Exchange):
             try:
                 item = self._job.take(wait)
             except BaseException:
-                self._claim()
+                if self._claim():
+                    self._answered(NO_ANSWER)
+                self.leave()
                 raise
             if type(item) is Answer:
                 return item
             if item is not NOTHING_YET:
                 return None
             if wait < options.request_timeout:
-                if self._opened(tell=False) is not None:
+                if self._opened()[0] is not None:
                     return None
-            elif self._claim():
-                self._open = False
-                self._withdraw()
-                self._job.abandon()
-                return self._late()
+            else:
+                self._withdraw()  # first: what has not begun when the caller is freed never does
+                if self._claim():
+                    self._shut()
+                    answer = self._late()
+                    # A thread of the callback may have opened the stream this very moment.
+                    streamed = self._answered(answer)
+                    self._job.abandon()
+                    return None if streamed else answer
             # Otherwise the answer has come this very moment.
             wait = options.request_timeout
 
@@ -217,30 +283,31 @@ class RecordedExchange(Exchange):
         reader: Any = self._reader
         options, clock = self._options, self._clock
         now = clock()
-        end, quiet = now + options.stream_lifetime, now + options.request_timeout
+        end, self._quiet = now + options.stream_lifetime, now + options.request_timeout
         try:
             if self._polls:
                 yield reader.mark()
             while True:
-                wait = min(options.keepalive, end - clock(), quiet - clock())
+                wait = min(options.keepalive, end - clock(), self._quiet - clock())
                 item = self._taken(reader, 0 if self._brief else wait)
                 if type(item) is Event:
-                    quiet = clock() + options.request_timeout
+                    self._quiet = clock() + options.request_timeout
                     yield item
                 elif item is not NOTHING or self._brief or (clock() >= end and self._polls):
                     return
-                elif clock() < min(end, quiet):
+                elif clock() < min(end, self._quiet):
                     yield None
                 else:
                     self._give_up()
         finally:
-            reader.close()
+            # An inline callback does not go on by itself when its client is parted with, or was cancelled elsewhere.
+            self.leave()
 
     def _give_up(self) -> None:
+        self._withdraw()
         if self._claim():
-            self._open = False
+            self._shut()
             self._answered(self._late())
-            self._withdraw()
 
     def _taken(self, reader: Reader, timeout: float) -> Any:
         if self._crew.concurrent:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from time import monotonic
 from typing import Any, Protocol
 
 from mcp_wsgi.errors import Overloaded
+from mcp_wsgi.workers import guard
 
 __all__ = ["Event", "Turn", "Turns"]
 
@@ -37,7 +37,7 @@ class Turns:
     def __init__(self, max_pending: int, clock: Callable[[], float] = monotonic) -> None:
         self._max_pending = max_pending
         self._clock = clock
-        self._lock = threading.Lock()
+        self._lock = guard()
         self._active: Turn | None = None
         # A dict, as a queue that anybody can leave from the middle at no cost.
         self._waiting: dict[Turn, None] = {}

@@ -337,6 +337,32 @@ def test_a_greenlet_killed_while_it_waits_for_a_lock_leaves_it_usable(crew: Gree
     assert run(crew, callback) == "usable"
 
 
+def test_a_callback_that_pauses_lets_the_request_and_the_others_go_on(crew: GreenletCrew) -> None:
+    steps: list[str] = []
+
+    def callback(job: Job) -> str:
+        for number in range(2):
+            steps.append(f"step {number}")
+            job.pause()
+        return "end"
+
+    gevent.spawn(steps.append, "other")
+    job = crew.start(callback)
+    steps.append("request")
+    assert job.take(WAIT) == "end"
+    assert steps.index("other") < steps.index("step 1")
+    assert steps.index("request") < steps.index("step 1")
+
+
+def test_a_pause_in_a_native_thread_or_another_greenlet_is_none(crew: GreenletCrew) -> None:
+    def callback(job: Job) -> str:
+        gevent.get_hub().threadpool.apply(job.pause)
+        gevent.spawn(job.pause).get()
+        return "end"
+
+    assert run(crew, callback) == "end"
+
+
 # --- being killed ---------------------------------------------------------------------------------
 
 
@@ -648,6 +674,19 @@ def test_an_inline_job_is_not_killed_behind_the_back_of_its_taker() -> None:
 
     gevent.spawn_later(0.005, canceller)
     assert run(crew, callback) == "done"
+
+
+def test_an_inline_job_killed_from_another_thread_is_only_told() -> None:
+    told: list[str] = []
+
+    def callback(job: Job) -> str:
+        job.put("item")
+        return "end"
+
+    job = InlineCrew(10).start(callback)
+    HUB.threadpool.apply(job.kill, (lambda: told.append("announced"),))
+    assert [job.take(WAIT), job.take(WAIT)] == ["item", "end"]
+    assert told == ["announced"]
 
 
 def test_an_inline_job_left_to_the_hub_can_be_killed() -> None:

@@ -15,7 +15,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from wsgiref.util import is_hop_by_hop
 
@@ -43,14 +42,19 @@ class Exchange:
     status: int = 0
     response_headers: list[tuple[str, str]] = field(default_factory=list)
     messages: list[Any] = field(default_factory=list)
+    _parsed: Any = field(default=None, repr=False)
 
-    @cached_property
+    @property
     def body(self) -> Any:
         """The parsed request body; ``None`` if it was not read or is no JSON in UTF-8."""
-        try:
-            return _parse(bytes(self.read))
-        except (ValueError, RecursionError):
-            return None
+        # Another exchange may look before the application has read it.
+        parsed = self._parsed
+        if parsed is None:
+            try:
+                parsed = self._parsed = _parse(bytes(self.read))
+            except (ValueError, RecursionError):
+                return None
+        return parsed
 
     @property
     def requests(self) -> list[dict[str, Any]]:
@@ -88,7 +92,7 @@ class Checked:
             first = [] if started else [next(chunks)]
             status, headers = started[0]
             _check_head(exchange, status, headers)
-            judge = _Judge(exchange, self._sessions)
+            judge = _Judge(exchange, self._sessions, self.exchanges)
         except BaseException:
             _close(body)
             raise
@@ -216,12 +220,16 @@ def _check_head(exchange: Exchange, status: str, headers: list[tuple[str, str]])
 class _Judge:
     """Holds the answer to one request against the rules, whole or message by message."""
 
-    def __init__(self, exchange: Exchange, sessions: dict[str, str]) -> None:
+    def __init__(self, exchange: Exchange, sessions: dict[str, str], exchanges: list[Exchange]) -> None:
         self._exchange = exchange
+        self._exchanges = exchanges
         self._sessions = sessions
         self._revisions = _revisions(exchange, sessions)
-        self._pending = {_key(request["id"]): request for request in exchange.requests}
-        self._progress = dict.fromkeys(_progress_tokens(exchange), float("-inf"))
+        # A stream that is resumed goes on with the answers to what was asked before.
+        resumed = exchange.method == "GET" and "last-event-id" in exchange.headers
+        asked = [*self._session_posts()] if resumed else [exchange]
+        self._pending = {_key(request["id"]): request for one in asked for request in one.requests}
+        self._progress = {token: float("-inf") for one in asked for token in _progress_tokens(one)}
         self._buffer = b""
         self._resumable = False
         if self._revisions == (MODERN,) and exchange.header("mcp-session-id") is not None:
@@ -272,7 +280,7 @@ class _Judge:
         """Judge that a stream may end here."""
         if self._buffer:
             self._fail(f"the stream ends inside an event: {self._buffer!r}")
-        if self._pending and not self._resumable:
+        if self._exchange.method == "POST" and self._pending and not (self._resumable or self._is_cancelled()):
             self._fail(f"the stream ends without an answer to {list(self._pending.values())}")
 
     # The parts of an answer
@@ -281,8 +289,19 @@ class _Judge:
         exchange = self._exchange
         if exchange.status >= 400:
             self._fail("a refusal says why, in a JSON-RPC error")
-        if exchange.requests:
+        if exchange.requests and not self._is_cancelled():
             self._fail("a request got an empty answer")
+
+    def _session_posts(self) -> Iterator[Exchange]:
+        session = self._exchange.headers.get("mcp-session-id")
+        for other in tuple(self._exchanges) if session is not None else ():
+            if other.method == "POST" and other.headers.get("mcp-session-id") == session:
+                yield other
+
+    def _is_cancelled(self) -> bool:
+        """Whether the client has cancelled a request that is not answered."""
+        cancels = [_cancelled_id(other.body) for other in self._session_posts()]
+        return any(key in cancels for key in self._pending)
 
     def _json(self, data: bytes) -> Any:
         try:
@@ -360,7 +379,9 @@ class _Judge:
 
     def _may_lack_id(self, code: object) -> bool:
         """Whether there is no one id to echo: of a batch, a notification, or what could not be read."""
-        return code in (-32700, -32600) or isinstance(self._exchange.body, list) or not self._pending
+        exchange = self._exchange
+        nothing_asked = exchange.method != "POST" or not self._pending
+        return code in (-32700, -32600) or isinstance(exchange.body, list) or nothing_asked
 
     def _check(self, message: object, method: str | None, request_id: object) -> None:
         verdicts = {
@@ -403,6 +424,13 @@ def _meta(message: Mapping[str, Any]) -> Mapping[str, Any]:
     params = message.get("params")
     meta = params.get("_meta") if isinstance(params, dict) else None
     return meta if isinstance(meta, dict) else {}
+
+
+def _cancelled_id(message: Any) -> tuple[type, object] | None:
+    if not isinstance(message, dict) or message.get("method") != "notifications/cancelled":
+        return None
+    params = message.get("params")
+    return _key(params.get("requestId")) if isinstance(params, dict) else None
 
 
 def _progress_tokens(exchange: Exchange) -> Iterator[tuple[type, object]]:

@@ -152,6 +152,59 @@ def test_who_waits_is_woken_by_its_turn_and_by_its_own_leaving(leaver: int, resu
     assert got == [result]
 
 
+# --- withdrawing ----------------------------------------------------------------------------------
+
+
+def test_who_has_withdrawn_never_gets_a_turn_and_leaves_room() -> None:
+    turns = Turns(2)
+    calls = joined(turns, 3)
+    assert calls[1].withdraw()
+    assert turns.pending == 1
+    later = joined(turns, 1)
+    calls[0].leave()
+    assert state([*calls, *later]) == [False, False, True, False]
+    calls[1].leave()
+    assert state([*calls, *later]) == [False, False, True, False]
+    calls[2].leave()
+    assert state([*calls, *later]) == [False, False, False, True]
+
+
+def test_only_who_waits_can_withdraw() -> None:
+    calls = joined(Turns(10), 3)
+    assert not calls[0].withdraw()
+    assert calls[0].wait(0)  # it has its turn all the same
+    calls[0].leave()
+    assert [calls[0].withdraw(), calls[1].withdraw()] == [False, False]
+    assert [calls[2].withdraw(), calls[2].withdraw()] == [True, False]
+    assert state(calls) == [False, True, False]
+
+
+def test_who_waits_is_woken_by_its_withdrawal() -> None:
+    calls = joined(Turns(1), 2)
+    thread, got = waiting(calls[1])
+    assert calls[1].withdraw()
+    thread.join(SOON)
+    assert got == [False]
+
+
+@pytest.mark.parametrize("round_", range(50))
+def test_a_withdrawal_that_races_with_the_turn_has_one_winner(round_: int) -> None:
+    """Either it gets its turn, and the withdrawal says so, or it never does."""
+    calls, barrier = joined(Turns(3), 3), threading.Barrier(2)
+    withdrawn: list[bool] = []
+
+    def withdraw() -> None:
+        barrier.wait(SOON)
+        withdrawn.append(calls[1].withdraw())
+
+    thread = threading.Thread(target=withdraw)
+    thread.start()
+    barrier.wait(SOON)
+    calls[0].leave()
+    thread.join(SOON)
+    assert state(calls) == ([False, False, True] if withdrawn == [True] else [False, True, False])
+
+
 # --- any history ----------------------------------------------------------------------------------
 
 
@@ -185,6 +238,14 @@ class Histories(RuleBasedStateMachine):
         if turn in self.queue:
             self.queue.remove(turn)
 
+    @rule(turn=calls)
+    def withdraw(self, turn: Turn | None) -> None:
+        if turn is None:
+            return
+        assert turn.withdraw() is (turn in self.queue[1:])
+        if turn in self.queue[1:]:
+            self.queue.remove(turn)
+
     @invariant()
     def the_first_of_the_queue_has_its_turn(self) -> None:
         assert [turn for turn in self.all if turn.wait(0)] == self.queue[:1]
@@ -211,7 +272,7 @@ class Crowd:
         self.gone: list[int] = []
         self.running = 0
         self.threads = [threading.Thread(target=self.call, args=(number,), daemon=True) for number in range(size)]
-        self.kinds = [self.random.choice(["patient", "hasty", "taken out", "slow"]) for _ in range(size)]
+        self.kinds = [self.random.choice(["patient", "hasty", "taken out", "withdrawn", "slow"]) for _ in range(size)]
 
     def call(self, number: int) -> None:
         kind = self.kinds[number]
@@ -220,6 +281,8 @@ class Crowd:
             self.order.append(number)
         if kind == "taken out":
             threading.Thread(target=turn.leave, daemon=True).start()
+        if kind == "withdrawn":
+            threading.Thread(target=turn.withdraw, daemon=True).start()
         if turn.wait(0.001 if kind == "hasty" else 60):
             self.serve(number, kind)
         else:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from functools import partial
@@ -21,7 +22,7 @@ from typing import Any
 import pytest
 
 from mcp_wsgi.errors import Cancelled, OptionError, Overloaded
-from mcp_wsgi.workers import NOTHING, Crew, InlineCrew, Job, ThreadCrew, crew_for, patched_by_gevent
+from mcp_wsgi.workers import NOTHING, Budget, Crew, InlineCrew, Job, ThreadCrew, crew_for, guard, patched_by_gevent
 from tests.patched import ROOT, run_patched
 
 PATCHED = patched_by_gevent()
@@ -279,8 +280,75 @@ def test_a_guard_holds_others_off(crew: Crew) -> None:
     assert guard.acquire(blocking=False)
 
 
+def test_a_guard_needs_no_crew() -> None:
+    lock = guard()
+    with lock:
+        assert not lock.acquire(blocking=False)
+    assert lock.acquire(blocking=False)
+
+
+def test_who_waits_outside_of_a_job_is_woken_from_any_thread(crew: Crew) -> None:
+    event = crew.event()
+    assert not event.wait(0.001)
+    thread = threading.Thread(target=event.set)
+    thread.start()
+    while not event.wait(WAIT):
+        pass
+    thread.join(WAIT)
+    event.clear()
+    assert not event.wait(0)
+
+
 def test_pause_needs_nobody_else(crew: Crew) -> None:
     crew.pause()
+
+
+def test_a_pause_puts_nothing_and_lets_the_callback_go_on(crew: Crew) -> None:
+    def callback(job: Job) -> str:
+        for number in range(100):
+            job.pause()
+            job.put(number)
+            job.pause()
+        return "done"
+
+    job = crew.start(callback)
+    found: list[Any] = []
+    while not found or found[-1] != "done":
+        if (item := job.take(WAIT)) is not NOTHING:
+            found.append(item)
+    assert found == [*range(100), "done"]
+
+
+def test_a_pause_means_nothing_in_other_threads_of_the_callback(crew: Crew) -> None:
+    def callback(job: Job) -> str:
+        threads = [threading.Thread(target=job.pause) for _ in range(10)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(WAIT)
+        return "done"
+
+    assert run(crew, callback) == "done"
+
+
+@pytest.mark.parametrize("leave", [lambda job: job.kill(int), lambda job: job.abandon()], ids=["killed", "abandoned"])
+def test_a_callback_that_is_left_comes_to_its_end_through_its_pauses(
+    crew: Crew, leave: Callable[[Job], object]
+) -> None:
+    ended = queue.Queue[str]()
+
+    def callback(job: Job) -> None:
+        for _ in range(3):
+            try:
+                job.pause()
+            except Cancelled:
+                ended.put("told")
+        ended.put("end")
+
+    job = crew.start(callback)
+    leave(job)
+    while (step := ended.get(timeout=WAIT)) != "end":
+        assert step == "told"
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "inline"])
@@ -496,6 +564,99 @@ def test_an_inline_callback_cannot_kill_or_abandon_the_ground_it_stands_on() -> 
 
     job = InlineCrew(1).start(callback)
     assert [job.take(0), job.take(0)] == ["nobody rests now", "end"]
+
+
+def test_an_inline_callback_that_pauses_gives_its_taker_a_turn() -> None:
+    steps: list[str] = []
+
+    def callback(job: Job) -> str:
+        for number in range(2):
+            steps.append(f"step {number}")
+            job.pause()
+        return "end"
+
+    job = InlineCrew(1).start(callback)
+    assert steps == ["step 0"]
+    assert job.take(WAIT) is NOTHING
+    assert steps == ["step 0", "step 1"]
+    assert job.take(WAIT) == "end"
+
+
+def test_an_inline_job_killed_from_another_thread_is_only_told() -> None:
+    """It can run nowhere but on its own thread, where it is let go on and hears of it."""
+    steps: list[str] = []
+
+    def callback(job: Job) -> str:
+        steps.append("begun")
+        job.put("item")
+        steps.append("goes on")
+        return "end"
+
+    job = InlineCrew(1).start(callback)
+    other = threading.Thread(target=job.kill, args=(lambda: steps.append("announced"),))
+    other.start()
+    other.join(WAIT)
+    assert steps == ["begun", "announced"]
+    assert [job.take(0), job.take(0)] == ["item", "end"]
+    assert steps == ["begun", "announced", "goes on"]
+
+
+# --- budgets --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("limit", [0, 1, 3])
+def test_a_budget_gives_as_many_as_there_are(limit: int) -> None:
+    budget = Budget(limit)
+    assert [budget.take() for _ in range(limit + 2)] == [True] * limit + [False] * 2
+    assert (budget.taken, budget.limit) == (limit, limit)
+    for _ in range(limit):
+        budget.give()
+    assert budget.taken == 0
+    assert [budget.take() for _ in range(limit + 1)] == [True] * limit + [False]
+
+
+def test_a_budget_is_never_overdrawn_and_nothing_of_it_is_lost() -> None:
+    budget, held, wrong = Budget(5), deque[None](), list[int]()
+
+    def use() -> None:
+        for _ in range(2000):
+            if budget.take():
+                held.append(None)
+                if len(held) > 5:
+                    wrong.append(len(held))
+                held.pop()
+                budget.give()
+
+    threads = [threading.Thread(target=use) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(WAIT)
+    assert (wrong, budget.taken) == ([], 0)
+    assert [budget.take() for _ in range(6)] == [True] * 5 + [False]
+
+
+def test_a_budget_can_be_given_back_to_by_a_finalizer() -> None:
+    """Which may interrupt whoever takes at any point, so nothing may wait for a lock there."""
+
+    class Stream:
+        def __init__(self) -> None:
+            self.itself = self  # only the collector finds it
+
+        def __del__(self) -> None:
+            budget.give()
+
+    budget = Budget(50)
+    taken = 0
+    for _ in range(2000):
+        if budget.take():
+            taken += 1
+            Stream()
+        else:
+            gc.collect()
+    gc.collect()
+    assert taken > 50
+    assert budget.taken == 0
 
 
 # --- choice ---------------------------------------------------------------------------------------

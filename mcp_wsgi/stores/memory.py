@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable
 from copy import deepcopy
 from time import monotonic
@@ -13,6 +12,7 @@ import msgspec
 
 from mcp_wsgi.sessions import SessionRecord, Settings, new_session_id
 from mcp_wsgi.stores import Ended, SessionStore
+from mcp_wsgi.workers import guard
 
 __all__ = ["MemoryStore"]
 
@@ -43,7 +43,7 @@ class MemoryStore(SessionStore):
         self._max_sessions = max_sessions
         self._clock = clock
         # No step below blocks or switches while it has the lock.
-        self._lock = threading.Lock()
+        self._lock = guard()
         self._now = 0.0
         self._held: dict[str, _Entry] = {}
         # The cache would make room by dropping somebody else; there is always room in it.
@@ -73,9 +73,9 @@ class MemoryStore(SessionStore):
     def hold(self, session_id: str) -> bool:
         """Keep a session from expiring; see ``SessionStore``."""
         with self._lock:
-            self._expire()
             entry = self._held.get(session_id)
             if entry is None:
+                self._now = self._clock()
                 entry = self._idle.pop(session_id, None)
                 if entry is None:
                     return False
@@ -127,12 +127,12 @@ class MemoryStore(SessionStore):
             entry = self._entry(session_id)
             state = None if entry is None else entry.state
         # Without the lock, since copying may run an application's code. Nobody changes a kept state.
-        return deepcopy(state)
+        return {} if state is not None and not state else deepcopy(state)
 
     def save(self, session_id: str, state: dict[str, Any]) -> bool:
         """Replace the state; see ``SessionStore``."""
         # It takes the old state out of the lock, too: dropping that may run an application's code.
-        kept = deepcopy(state)
+        kept = deepcopy(state) if state else {}
         with self._lock:
             entry = self._entry(session_id)
             if entry is None:
@@ -210,8 +210,14 @@ class MemoryStore(SessionStore):
     # --- with the lock held -----------------------------------------------------------------------
 
     def _entry(self, session_id: str) -> _Entry | None:
+        entry = self._held.get(session_id)
+        if entry is not None:
+            return entry
         self._now = self._clock()
-        return self._held.get(session_id) or self._idle.get(session_id)
+        try:
+            return self._idle[session_id]
+        except KeyError:
+            return None
 
     def _expire(self) -> None:
         # Whatever changes the cache also drops what has expired, without a word. As its time stands

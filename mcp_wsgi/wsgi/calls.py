@@ -14,7 +14,7 @@ from mcp_wsgi.jsonrpc import Id, encode_error, encode_result
 from mcp_wsgi.keeper import Session
 from mcp_wsgi.methods import Dispatcher, Method
 from mcp_wsgi.options import Options
-from mcp_wsgi.recording import RecordedExchange
+from mcp_wsgi.recording import NO_ANSWER, RecordedExchange
 from mcp_wsgi.turns import Turn
 from mcp_wsgi.workers import Crew
 from mcp_wsgi.wsgi.headers import Accepted
@@ -115,9 +115,10 @@ class Calls:
             raise
 
     def stop(self) -> None:
-        """Cancel all calls that are running."""
+        """Cancel all calls that are running, except those of sessions: their session's end does, and tells why."""
         for exchange in tuple(self._running):
-            exchange.leave(cancel=True)
+            if not isinstance(exchange, RecordedExchange):
+                exchange.leave(cancel=True)
 
     def answer(self, method: Method, call: Call, exchange: Exchange) -> Answer:
         """Run a call to its end in the present worker; never raises but at the process's own end."""
@@ -176,7 +177,14 @@ class Calls:
         exchange = Exchange(self._crew(), self._options, self._clock, streaming=False, late=lambda: self._late(call))
         self._start(exchange, lambda exchange: self._guarded(call, lambda: run(exchange)))
         answer = exchange.first() or self._late(call)  # never None, as nothing streams
-        session_id = keep(*made[0]) if answer.ok else None
+        session_id = None
+        if answer.ok:
+            try:
+                session_id = keep(*made[0])
+            except MCPError:
+                raise
+            except Exception as error:  # noqa: BLE001 - a state that cannot be copied, or a store that failed
+                answer = self.failure(call, self._dispatcher.crash(call, error))
         return answer_reply(answer, as_json=accept.json), session_id
 
     def in_session(self, method: Method, call: Call, accept: Accepted, session: Session) -> HttpReply:
@@ -273,7 +281,7 @@ class Calls:
         except BaseException:
             session.release()
             raise
-        exchange = RecordedExchange(
+        recorded = RecordedExchange(
             crew,
             self._options,
             self._clock,
@@ -288,21 +296,24 @@ class Calls:
 
         def in_turn(exchange: Exchange) -> Answer:
             try:
-                return work(exchange) if seat.wait(self._options.request_timeout) else late()
+                in_time = seat.wait(self._options.request_timeout)
+                if recorded.answered:
+                    return NO_ANSWER  # its turn came too late, or not at all
+                return work(exchange) if in_time else late()
             except Cancelled:  # while it waited
                 return failed(InternalError("Cancelled"))
             finally:
                 seat.leave()
 
         try:
-            seat.take(ids, exchange, crew, buffered=buffered)
-            self._start(exchange, in_turn)
+            seat.take(ids, recorded, crew, buffered=buffered)
+            self._start(recorded, in_turn)
         except BaseException:
             seat.leave()
             raise
-        answer = exchange.first()
+        answer = recorded.first()
         if answer is None:
-            return stream_reply(exchange.messages(), exchange.leave, self._options.stream_retry)
+            return stream_reply(recorded.messages(), recorded.leave, self._options.stream_retry)
         return answer_reply(answer, as_json=accept.json)
 
 

@@ -69,6 +69,8 @@ def stream_reply(messages: Generator[Any, None, None], leave: Callable[[], None]
 class Stream:
     """A WSGI body that owns where its messages come from: its ``close`` is how that learns of a disconnect."""
 
+    __slots__ = ("_ended", "_leave", "_messages", "_retry")
+
     def __init__(self, messages: Generator[Any, None, None], leave: Callable[[], None], retry: float = 0.0) -> None:
         self._messages = messages
         self._leave = leave

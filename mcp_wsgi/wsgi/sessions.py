@@ -24,6 +24,8 @@ log = logging.getLogger("mcp_wsgi")
 
 #: Seconds after which a client that found no room may try again; streams live long.
 _RETRY_AFTER = 10
+#: How often, and how many seconds apart, a client that comes back looks whether its old connection has gone.
+_HANDOVER_LOOKS, _HANDOVER_PAUSE = 50, 0.02
 
 
 #: The header field that names a session.
@@ -120,28 +122,54 @@ class SessionEndpoint:
             Overloaded: Too many streams are open.
             SessionNotFound: The session has ended meanwhile.
         """
-        budget = self._budget()
         if self._keeper.closed:
             raise Overloaded("Overloaded: the server is shutting down", retry_after=_RETRY_AFTER)
-        if not budget.take():
-            raise Overloaded("Overloaded: too many streams are open", retry_after=_RETRY_AFTER)
+        reader = self._reader(session, last_event)
         try:
-            session.hold()
+            budget = self._placed(session, reader, returning=last_event is not None)
+            try:
+                # Held only then: what names no event must not prolong the session's life.
+                session.hold()
+            except BaseException:
+                if budget is not None:
+                    budget.give()
+                raise
         except BaseException:
-            budget.give()
+            reader.close()
             raise
+        connection = _Connection(reader, session, budget)
         try:
-            reader = self._reader(session, last_event)
             if reader.name == GET_STREAM:
                 self._refresh_channels(session, call)
         except BaseException:
-            session.release()
-            budget.give()
+            connection.close()
             raise
-        connection = _Connection(reader, session, budget)
-        marked = session.revision.polls and last_event is None
-        messages = self._messages(connection, marked=marked)
+        messages = self._messages(connection, polls=session.revision.polls, resumed=last_event is not None)
         return stream_reply(messages, connection.close, self._options.stream_retry)
+
+    def _placed(self, session: Session, reader: Reader, *, returning: bool) -> Budget | None:
+        """Take a place among the streams; ``None``: it needs none.
+
+        Raises:
+            Overloaded: There is none left.
+        """
+        log = session.live.log
+        if reader.name != GET_STREAM:
+            # It stands for the connection of a call, which was not counted either and is most likely dead.
+            log.supersede(reader)
+            return None
+        budget = self._budget()
+        if budget.take():
+            return budget
+        # Known clients give up after two refusals, long before a keep-alive shows that their old connection,
+        # which has the place, is dead.
+        if returning and log.supersede(reader):
+            pause = self._crew().event()
+            for _ in range(_HANDOVER_LOOKS):
+                pause.wait(_HANDOVER_PAUSE)
+                if budget.take():
+                    return budget
+        raise Overloaded("Overloaded: too many streams are open", retry_after=_RETRY_AFTER)
 
     def _reader(self, session: Session, last_event: str | None) -> Reader:
         log, signal = session.live.log, self._crew().event()
@@ -164,14 +192,22 @@ class SessionEndpoint:
         if channels != session.settings.channels:
             session.set_channels(channels)
 
-    def _messages(self, connection: _Connection, *, marked: bool) -> Generator[Event | None, None, None]:
+    def _messages(self, connection: _Connection, *, polls: bool, resumed: bool) -> Generator[Event | None, None, None]:
         reader, clock, keepalive = connection.reader, self._clock, self._options.keepalive
         end = clock() + self._options.stream_lifetime
         # A server that cannot hold a stream sends what there is, and the client asks again.
         holds = self._dispatcher.holds_streams
         try:
-            if marked:
-                yield reader.mark()
+            # Something goes out at once, as servers send the head of an answer with it. Known clients forget
+            # where they were if a stream that goes on brings no event; one that is over brings none, or they
+            # would come back for ever.
+            item = reader.take(0) if resumed or not polls else NOTHING
+            if item is None:
+                return
+            if type(item) is Event:
+                yield item
+            else:
+                yield reader.mark() if polls else None
             while True:
                 item = reader.take(min(keepalive, end - clock()) if holds else 0)
                 if type(item) is Event:
@@ -189,7 +225,7 @@ class _Connection:
 
     __slots__ = ("_budget", "_open", "_session", "reader")
 
-    def __init__(self, reader: Reader, session: Session, budget: Budget) -> None:
+    def __init__(self, reader: Reader, session: Session, budget: Budget | None) -> None:
         self._open = [None]  # taken out in one step
         self.reader = reader
         self._session = session
@@ -203,4 +239,5 @@ class _Connection:
             return
         self.reader.close()
         self._session.release()
-        self._budget.give()
+        if self._budget is not None:
+            self._budget.give()

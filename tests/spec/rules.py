@@ -24,9 +24,7 @@ REASONS: Mapping[str, str] = {
     "client": "client only: clients or authorization servers have to see to it",
     "extensions": "later: no extension is served yet",
     "oauth": "later: tokens are checked by the auth= hook; the rest of OAuth is not there yet",
-    "sessions": "later: sessions are not stored yet, and no id is issued",
     "stdio": "later: only HTTP is served yet",
-    "streams": "later: GET streams and resumption are not there yet, and GET is answered 405",
     "tasks": "later: tasks are not there yet, and their methods do not exist",
     "unserved": "documented elsewhere: an optional part that is not served, by choice",
 }
@@ -156,22 +154,22 @@ T25-HTTP-08 SHOULD now it does not end before
 T25-HTTP-09 MAY now notifications come before the response
 T25-HTTP-10 SHOULD now hanging up is no cancellation
 T25-HTTP-11 MUST now GET opens a stream, or is a 405
-T25-HTTP-12 SHOULD streams a GET stream has nothing of running requests, and no responses
+T25-HTTP-12 SHOULD now a GET stream has nothing of running requests, and no responses
 T25-HTTP-13 MUST now each message goes to one stream
-T25-HTTP-14 SHOULD streams 2025-11-25: a stream opens with an event that only has an id
-T25-HTTP-15 MAY streams 2025-11-25: the connection may be closed for the client to poll
-T25-HTTP-16 MUST streams event ids are unique in a session
-T25-HTTP-17 MAY streams a GET with Last-Event-ID replays its own stream only
+T25-HTTP-14 SHOULD now 2025-11-25: a stream opens with an event that only has an id
+T25-HTTP-15 MAY now 2025-11-25: the connection may be closed for the client to poll
+T25-HTTP-16 MUST now event ids are unique in a session
+T25-HTTP-17 MAY now a GET with Last-Event-ID replays its own stream only
 T25-HTTP-18 MUST now a version header that is not served is a 400
 T25-HTTP-19 SHOULD now without one a request is of 2025-03-26
 T25-HTTP-20 INFO now the header of initialize does not count
-T25-SESS-01 MAY sessions initialize may assign a session id
-T25-SESS-02 MUST sessions an id is visible ASCII, unique and hard to guess
-T25-SESS-03 SHOULD sessions a missing id is a 400
-T25-SESS-04 MUST sessions an ended or unknown session is a 404
+T25-SESS-01 MAY now initialize may assign a session id
+T25-SESS-02 MUST now an id is visible ASCII, unique and hard to guess
+T25-SESS-03 SHOULD now a missing id is a 400
+T25-SESS-04 MUST now an ended or unknown session is a 404
 T25-SESS-05 MAY now DELETE ends a session, or is a 405
-T25-SESS-06 MUST sessions a session is no authentication
-T25-SESS-07 MUST sessions ids are random and bound to their user
+T25-SESS-06 MUST now a session is no authentication
+T25-SESS-07 MUST now ids are random and bound to their user
 S26-STDIO-01 MUST stdio one message on a line, and nothing else on stdout
 S26-STDIO-02 MUST stdio no requests on stdout
 S26-STDIO-03 MUST stdio nothing more for a cancelled request
@@ -195,9 +193,9 @@ S26-SUB-10 MUST stdio on stdio its end is announced by a cancel
 S26-SUB-11 MUST now a lost connection keeps no subscription
 S26-SUB-12 SHOULD now a change that was declared is told
 S26-SUB-13 MUST now over HTTP the answer is always a stream
-T25-SUB-01 MUST sessions subscribe and unsubscribe are answered with an empty result
-T25-SUB-02 SHOULD sessions updates only for what was subscribed to
-T25-SUB-03 SHOULD sessions a declared listChanged is told to everybody
+T25-SUB-01 MUST now subscribe and unsubscribe are answered with an empty result
+T25-SUB-02 SHOULD now updates only for what was subscribed to
+T25-SUB-03 SHOULD now a declared listChanged is told to everybody
 """,
     "5 Progress and cancellation": """
 S26-PROG-01 MUST now only for a token of a running request, on its own stream
@@ -403,7 +401,7 @@ S26-JSON-06 SHOULD now depth and size are bounded
 T25-JSON-01 INFO now earlier revisions name no dialect
 """,
     "18 Security": """
-S26-SEC-01 MUST sessions holding a handle is no authentication
+S26-SEC-01 MUST now holding a handle is no authentication
 S26-SEC-02 MUST oauth tokens for others are not accepted
 S26-SEC-03 SHOULD now local servers look at Host and Origin
 S26-SEC-04 MUST client proxies with one client id ask for consent
@@ -438,7 +436,7 @@ W-02 OWN now header text is Latin-1; what is no plain ASCII is refused before de
 W-03 OWN now a disconnect shows as the close of the body
 W-04 OWN now status and headers are fixed before the first byte, and none is hop-by-hop
 W-05 OWN oauth well-known paths lie outside of the mount
-W-06 OWN streams sync workers hold no streams
+W-06 OWN now sync workers hold no streams
 W-07 OWN now processes share a key, or each has its own cursors
 W-08 OWN now a body is bounded before it is read, whatever its length claims
 """,

@@ -15,6 +15,8 @@ from mcp_wsgi.testing import ProtocolError
 from mcp_wsgi.wsgi.calls import progress_token
 from tests.spec.kit import MODERN, everything, refusal, send
 from tests.spec.kit import connect_to as connect
+from tests.stores.kit import Clock
+from tests.wsgi.peer import NEWEST, SECOND, Later, Peer, Stage, call, note, ping
 
 BOTH = pytest.mark.parametrize("version", [MODERN, "2025-11-25"])
 
@@ -271,6 +273,357 @@ def test_each_call_logs_what_it_did_wrong_once(caplog: pytest.LogCaptureFixture)
         ("ERROR", "tool crash failed, request id 1"),
         ("ERROR", "resources/read failed, request id 3"),
     ]
+
+
+# --- in a session: state --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("then", "kept"), [("reply", True), ("fail", True), ("refuse", True), ("crash", False), ("quit", False)]
+)
+def test_state_is_kept_unless_the_call_crashed(then: str, kept: bool) -> None:
+    peer = Stage(init=lambda params: {"a": 0}).peer()
+    peer.call("put", key="a", value=1, then=then)
+    assert json.loads(peer.call("see")) == {"a": int(kept)}
+
+
+def test_what_a_crash_changed_in_place_is_undone() -> None:
+    stage = Stage(init=lambda params: {"done": ["first"]})
+    peer = stage.peer()
+    stage.open("a", "b")
+    peer.call("work", name="a", then="crash")
+    assert json.loads(peer.call("see")) == {"done": ["first"]}
+    peer.call("work", name="b")
+    assert json.loads(peer.call("see")) == {"done": ["first", "b"]}
+
+
+def test_what_wrong_arguments_and_unknown_tools_leave_is_the_state_as_it_was() -> None:
+    peer = Stage(init=lambda params: {"a": 0}).peer()
+    peer.call("put", value=1)
+    peer.call("nope", value=1)
+    assert json.loads(peer.call("see")) == {"a": 0}
+
+
+def test_sessions_do_not_share_their_state() -> None:
+    stage = Stage(init=lambda params: {})
+    one, two = stage.peer(), stage.peer(SECOND)
+    one.call("put", key="a", value=1)
+    assert [json.loads(peer.call("see")) for peer in (one, two)] == [{"a": 1}, {}]
+
+
+def test_a_state_that_cannot_be_copied_fails_the_call_and_is_not_kept(caplog: pytest.LogCaptureFixture) -> None:
+    mcp = MCPServer("bad")
+
+    @mcp.tool
+    def work(ctx: Context, bad: bool = False) -> list[str]:
+        ctx.state["lock" if bad else "fine"] = threading.Lock() if bad else 1
+        return sorted(ctx.state)
+
+    peer = Peer(mcp.wsgi_app(sessions=True))
+    assert peer.call("work", bad=True) == -32603
+    assert json.loads(peer.call("work")) == ["fine"]
+    assert len([record for record in caplog.records if record.exc_info]) == 1
+
+
+# --- in a session: turns --------------------------------------------------------------------------
+
+
+def test_calls_of_a_session_run_one_at_a_time_in_the_order_they_came() -> None:
+    stage = Stage()
+    peer = stage.peer()
+    names = [str(number) for number in range(6)]
+    stage.open(*names[1:])
+    posts = []
+    for number, name in enumerate(names):
+        posts.append(peer.later(call("work", number, name=name)))
+        if number:
+            stage.queued(number)
+    assert stage.begun() == "0"
+    assert stage.began.empty()
+    stage.open("0")
+    assert all(b"result" in post.result().body for post in posts)
+    assert json.loads(peer.call("see")) == {"done": names}
+
+
+def test_sessions_do_not_wait_for_each_other() -> None:
+    stage = Stage()
+    one, two = stage.peer(), stage.peer()
+    running = one.later(call("work", name="a"))
+    stage.begun()
+    assert two.call("put", key="b", value=1) == "done"
+    stage.open("a")
+    running.result()
+
+
+def test_a_call_with_a_token_waits_for_nobody_and_changes_nothing() -> None:
+    stage = Stage(init=lambda params: {})
+    peer = stage.peer()
+    peer.call("put", key="a", value=1)
+    running = peer.later(call("work", 1, name="first"))
+    stage.begun()
+    beside = peer.later(call("work", 2, "token", name="beside"))
+    assert stage.begun() == "beside"
+    # What it sees is the state as it was kept last, and not what the other is about to change.
+    seen = json.loads(peer.post(call("see", 3, "other")).body)["result"]["content"][0]["text"]
+    assert json.loads(seen) == {"a": 1}
+    stage.open("beside")
+    assert b"result" in beside.result().body
+    stage.open("first")
+    running.result()
+    assert json.loads(peer.call("see")) == {"a": 1, "done": ["first"]}
+
+
+def test_what_runs_no_application_code_does_not_queue() -> None:
+    stage = Stage(session_max_pending=1)
+    peer = stage.peer()
+    running = peer.later(call("work", 1, name="a"))
+    stage.begun()
+    waiting = peer.later(call("see", 2))
+    stage.queued(1)
+    assert json.loads(peer.post(ping(3)).body)["result"] == {}
+    assert peer.post(note("initialized")).status == 202
+    stage.open("a")
+    assert [b"result" in post.result().body for post in (running, waiting)] == [True, True]
+
+
+def test_a_queue_that_is_full_refuses_the_next_call() -> None:
+    stage = Stage(session_max_pending=1)
+    peer = stage.peer()
+    running = peer.later(call("work", 1, name="a"))
+    stage.begun()
+    waiting = peer.later(call("put", 2, key="b", value=2))
+    stage.queued(1)
+    got = peer.post(call("put", 3, key="c", value=3))
+    # A 503 would end the connection of widely deployed clients.
+    assert (got.status, got.code, json.loads(got.body)["id"]) == (200, -32603, 3)
+    beside = peer.later(call("work", 4, "token", name="beside"))
+    assert stage.begun() == "beside"
+    stage.open("a", "beside")
+    assert [b"result" in post.result().body for post in (running, waiting, beside)] == [True] * 3
+    assert json.loads(peer.call("see")) == {"done": ["a"], "b": 2}
+
+
+@pytest.mark.parametrize("token", [None, "token"])
+def test_two_calls_of_a_session_cannot_have_one_id_at_a_time(token: str | None) -> None:
+    stage = Stage()
+    peer = stage.peer()
+    running = peer.later(call("work", 7, name="a"))
+    stage.begun()
+    got = peer.post(call("see", 7, token))
+    assert (got.status, got.code) == (200, -32600)
+    assert "result" in json.loads(peer.post(call("see", "7", "other")).body)
+    assert stage.peer().call("see", 7) == "{}"
+    stage.open("a")
+    assert b"result" in running.result().body
+    assert json.loads(peer.call("see", 7)) == {"done": ["a"]}
+
+
+# --- in a session: the deadline -------------------------------------------------------------------
+
+
+def test_at_its_deadline_the_caller_is_freed_and_the_work_goes_on() -> None:
+    stage = Stage(request_timeout=0.1)
+    peer = stage.peer()
+    got = peer.post(call("work", 1, name="a"))
+    assert (got.status, got.code) == (200, -32603)
+    assert stage.begun() == "a"
+    stage.open("a")
+    assert stage.seen.get(timeout=20) == ("a", False)
+
+
+def test_a_call_that_its_caller_gave_up_in_the_queue_never_begins() -> None:
+    stage = Stage(request_timeout=0.1)
+    peer = stage.peer()
+    assert peer.post(call("work", 1, name="a")).code == -32603
+    assert peer.post(call("work", 2, name="b")).code == -32603
+    stage.queued(0)
+    stage.open("a", "b", "c")
+    stage.seen.get(timeout=20)
+    # Its place is free, but the one that was late may still be leaving.
+    peer.post(call("work", 3, "token", name="c"))
+    assert [stage.begun(), stage.begun(), stage.began.empty()] == ["a", "c", True]
+
+
+def test_a_stream_that_falls_silent_is_answered_and_the_work_goes_on() -> None:
+    now = Clock()
+    stage = Stage(request_timeout=5, keepalive=0.02, clock=now)
+    peer = stage.peer()
+    with peer.streamed(call("talk", 1, name="a")) as answer:
+        assert answer.message()["params"]["data"] == "a begins"
+        now.now += 10
+        (last,) = answer.messages()
+    assert (last["id"], last["error"]["code"]) == (1, -32603)
+    stage.open("a")
+    assert stage.seen.get(timeout=20) == ("a", False)
+
+
+def test_a_silent_call_becomes_a_stream_that_stays_alive() -> None:
+    stage = Stage(stream_after=0.01, keepalive=0.01)
+    peer = stage.peer(SECOND)
+    with peer.streamed(call("work", 1, name="a")) as answer:
+        assert [next(answer._chunks) for _ in range(2)] == [b": keep-alive\n\n"] * 2
+        stage.open("a")
+        assert [message["id"] for message in answer.messages()] == [1]
+    assert json.loads(peer.call("see")) == {"done": ["a"]}
+
+
+def test_a_call_that_finds_no_worker_leaves_nothing_behind() -> None:
+    stage = Stage(max_calls=1)
+    one, two = stage.peer(), stage.peer()
+    running = one.later(call("work", 1, name="a"))
+    stage.begun()
+    for _ in range(2):
+        got = two.post(call("see", 1))
+        assert (got.status, got.code) == (200, -32603)
+    stage.open("a")
+    running.result()
+    assert two.call("see", 1) == "{}"
+
+
+# --- in a session: workers of another kind --------------------------------------------------------
+
+
+def test_calls_that_run_inline_have_sessions_too() -> None:
+    stage = Stage(workers="inline")
+    stage.open("a")
+    peer = stage.peer()
+    assert peer.call("put", key="b", value=1) == "done"
+    with peer.streamed(call("talk", 2, name="a")) as answer:
+        assert [message.get("id") for message in answer.messages()] == [None, None, 2]
+    with peer.streamed(call("talk", 3, name="a")) as answer:
+        first = next(event for event in answer if event.data)
+    with peer.get(first.id) as rest:
+        assert [message.get("id") for message in rest.messages()] == [None, 3]
+    assert json.loads(peer.call("see")) == {"b": 1}
+
+
+# --- in a session: cancels ------------------------------------------------------------------------
+
+
+def test_a_cancel_frees_the_caller_without_an_answer_and_drops_what_was_changed() -> None:
+    stage = Stage(init=lambda params: {"done": []})
+    peer = stage.peer()
+    running = peer.later(call("work", 1, name="a"))
+    stage.begun()
+    cancel = peer.cancel(1)
+    assert (cancel.status, cancel.body) == (202, b"")
+    assert (running.result().status, running.result().body) == (202, b"")
+    stage.open("a")
+    assert stage.seen.get(timeout=20) == ("a", True)
+    assert json.loads(peer.call("see")) == {"done": []}
+
+
+def test_a_cancel_lets_the_next_call_begin() -> None:
+    stage = Stage()
+    peer = stage.peer()
+    running = peer.later(call("work", 1, name="a"))
+    stage.begun()
+    waiting = peer.later(call("work", 2, name="b"))
+    stage.queued(1)
+    last = peer.later(call("work", 3, name="c"))
+    stage.queued(2)
+    peer.cancel(2)
+    assert waiting.result().body == b""
+    peer.cancel(1)
+    assert running.result().body == b""
+    # A thread cannot be killed, so the next begins when this one is through.
+    stage.open("a")
+    assert stage.begun() == "c"
+    stage.open("c")
+    assert b"result" in last.result().body
+    assert json.loads(peer.call("see")) == {"done": ["c"]}
+
+
+def test_a_stream_that_is_cancelled_ends_without_an_answer() -> None:
+    stage = Stage()
+    peer = stage.peer()
+    with peer.streamed(call("talk", 1, name="a")) as answer:
+        assert answer.message()["params"]["data"] == "a begins"
+        stage.begun()
+        peer.cancel(1)
+        assert answer.messages() == []
+    stage.open("a")
+    assert stage.seen.get(timeout=20) == ("a", True)
+
+
+def test_another_session_cannot_cancel_a_call() -> None:
+    stage = Stage()
+    one, two = stage.peer(), stage.peer()
+    running = one.later(call("work", 1, name="a"))
+    stage.begun()
+    assert two.cancel(1).status == 202
+    assert one.post(note("cancelled", requestId=1), HTTP_MCP_SESSION_ID="nope").status == 404
+    for other in ("1", 1.0, True, None, [1], {"a": 1}, 2, "", -1):
+        assert one.cancel(other).status == 202
+    assert one.post({"jsonrpc": "2.0", "method": "notifications/cancelled"}).status == 202
+    stage.open("a")
+    assert b"result" in running.result().body
+    assert stage.seen.get(timeout=20) == ("a", False)
+
+
+def test_a_cancel_that_comes_late_changes_nothing() -> None:
+    peer = Stage().peer()
+    peer.call("put", 1, key="a", value=1)
+    assert peer.cancel(1).status == 202
+    assert json.loads(peer.call("see", 1)) == {"a": 1}
+
+
+def test_an_initialize_cannot_be_cancelled() -> None:
+    began, go = threading.Event(), threading.Event()
+
+    def init(params: Any) -> dict[str, Any]:
+        if params.revision.name == NEWEST:
+            began.set()
+            assert go.wait(20)
+        return {}
+
+    stage = Stage(init=init)
+    other = stage.peer(SECOND)
+    opening = Later(stage.peer)
+    assert began.wait(20)
+    assert other.cancel(0).status == 202
+    go.set()
+    assert opening.result().session is not None
+
+
+# --- in a session: hanging up ---------------------------------------------------------------------
+
+
+def test_hanging_up_cancels_nothing() -> None:
+    stage = Stage()
+    peer = stage.peer()
+    with peer.streamed(call("talk", 1, name="a")) as answer:
+        answer.message()
+    stage.begun()
+    stage.open("a")
+    assert stage.seen.get(timeout=20) == ("a", False)
+
+
+def test_a_client_that_takes_no_stream_gets_the_answer_alone() -> None:
+    stage = Stage()
+    stage.open("a")
+    got = stage.peer().post(call("talk", 1, name="a"), HTTP_ACCEPT="application/json")
+    assert (got.headers["Content-Type"], json.loads(got.body)["id"]) == ("application/json", 1)
+
+
+def test_a_tool_may_part_with_a_client_that_comes_back() -> None:
+    mcp, go, parted = MCPServer("parting"), threading.Event(), []
+
+    @mcp.tool
+    def work(ctx: Context) -> str:
+        parted.append(ctx.close_stream())
+        assert go.wait(20)
+        return "done"
+
+    app = mcp.wsgi_app(sessions=True)
+    newest, second = Peer(app), Peer(app, SECOND)
+    with newest.streamed(call("work", 5)) as answer:
+        (mark,) = answer
+    go.set()
+    with newest.get(mark.id) as rest:
+        assert [message["id"] for message in rest.messages()] == [5]
+    assert "result" in json.loads(second.post(call("work", 6)).body)
+    assert parted == [True, False]
 
 
 # --- tokens ---------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The session-era endpoint without stored sessions, and its batches."""
+"""The session-era endpoint: its batches and messages, with stored sessions and without."""
 
 from __future__ import annotations
 
@@ -11,21 +11,12 @@ import pytest
 from mcp_wsgi import Context, Handler, InitParams, MCPServer
 from mcp_wsgi.errors import MCPError
 from mcp_wsgi.testing import Client
-from tests.spec.kit import CALLS, everything, refusal, refused, unjudged
+from tests.spec.kit import CALLS, everything, refusal, refused
 from tests.spec.kit import connect_to as connect
+from tests.wsgi.peer import NEWEST, SECOND, Peer, Stage, call, note, ping, unjudged
 
 OLDEST = "2025-03-26"
 NOTE = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-
-
-def ping(identity: Any = 1) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": identity, "method": "ping"}
-
-
-def call(name: str, identity: Any = 1, token: Any = None, **arguments: Any) -> dict[str, Any]:
-    meta = {} if token is None else {"_meta": {"progressToken": token}}
-    params = {"name": name, "arguments": arguments, **meta}
-    return {"jsonrpc": "2.0", "id": identity, "method": "tools/call", "params": params}
 
 
 @pytest.fixture
@@ -71,7 +62,7 @@ def test_a_batch_has_a_limit() -> None:
 
 
 def test_ids_may_repeat_within_a_batch() -> None:
-    answers = connect(unjudged(everything()), OLDEST).post([ping(), ping()]).json
+    answers = connect(unjudged(everything().wsgi_app(workers="inline")), OLDEST).post([ping(), ping()]).json
     assert [answer["id"] for answer in answers] == [1, 1]
 
 
@@ -229,3 +220,141 @@ def test_every_method_works_without_an_initialize() -> None:
     for number, method in enumerate([*CALLS, "ping"]):
         message = {"jsonrpc": "2.0", "id": number, "method": method, "params": dict(CALLS.get(method, {}))}
         assert "result" in client.post(message).json
+
+
+# --- in a session ---------------------------------------------------------------------------------
+
+
+def texts(answers: Any) -> list[Any]:
+    """The texts of answers to calls."""
+    return [answer["result"]["content"][0]["text"] for answer in answers]
+
+
+def test_the_calls_of_a_batch_see_each_others_state() -> None:
+    peer = Stage(init=lambda params: {}).peer(OLDEST)
+    batch = [call("put", 1, key="a", value=1), call("put", 2, key="b", value=2, then="crash"), call("see", 3)]
+    answers = json.loads(peer.post([NOTE, *batch]).body)
+    assert [answer["id"] for answer in answers] == [1, 2, 3]
+    assert json.loads(texts(answers)[2]) == {"a": 1}
+    assert json.loads(peer.call("see")) == {"a": 1}
+
+
+def test_what_a_call_with_a_token_changes_in_a_batch_is_not_kept() -> None:
+    peer = Stage(init=lambda params: {}).peer(OLDEST)
+    peer.post([call("put", 1, "token", key="a", value=1), call("put", 2, key="b", value=2)])
+    assert json.loads(peer.call("see")) == {"b": 2}
+
+
+def test_a_batch_takes_one_turn() -> None:
+    stage = Stage()
+    peer = stage.peer(OLDEST)
+    running = peer.later([call("work", 1, name="a"), call("work", 2, name="b")])
+    stage.begun()
+    waiting = peer.later(call("work", 3, name="c"))
+    stage.queued(1)
+    stage.open("a", "b", "c")
+    assert len(json.loads(running.result().body)) == 2
+    assert b"result" in waiting.result().body
+    assert json.loads(peer.call("see")) == {"done": ["a", "b", "c"]}
+
+
+@pytest.mark.parametrize("batch", [[ping(1), ping(1)], [call("see", "a"), ping("b"), call("see", "a")]])
+def test_ids_do_not_repeat_within_the_batch_of_a_session(batch: list[dict[str, Any]]) -> None:
+    """Or a cancel could mean either."""
+    peer = Peer(unjudged(Stage().app), OLDEST)
+    assert {answer["error"]["code"] for answer in json.loads(peer.post(batch).body)} == {-32600}
+    assert "result" in json.loads(peer.post([ping(1), ping(2)]).body)[0]
+
+
+def test_a_cancel_of_one_call_of_a_batch_frees_its_caller() -> None:
+    stage = Stage(init=lambda params: {"done": []})
+    peer = Peer(unjudged(stage.app), OLDEST)
+    running = peer.later([call("work", 1, name="a"), call("work", 2, name="b")])
+    stage.begun()
+    # Other requests of the batch never begin: what has been answered could not be sent any more.
+    peer.post([note("cancelled", requestId=1)])
+    assert (running.result().status, running.result().body) == (202, b"")
+    stage.open("a", "b")
+    assert stage.seen.get(timeout=20) == ("a", True)
+    assert json.loads(peer.call("see")) == {"done": []}
+    assert stage.began.empty()
+
+
+def test_a_batch_is_what_the_sessions_revision_says() -> None:
+    stage = Stage()
+    assert stage.peer(OLDEST).post([ping()], HTTP_MCP_PROTOCOL_VERSION=NEWEST).status == 200
+    for revision in (SECOND, NEWEST):
+        got = stage.peer(revision).post([ping()])
+        assert (got.status, got.code) == (400, -32600)
+
+
+def test_an_initialize_in_the_batch_of_a_session_is_refused() -> None:
+    peer = Stage().peer(OLDEST)
+    message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": OLDEST}}
+    got = peer.post([message, ping(2)])
+    one, two = json.loads(got.body)
+    assert (one["error"]["code"], two["result"], "Mcp-Session-Id" in got.headers) == (-32600, {}, False)
+
+
+def test_a_full_queue_refuses_each_request_of_a_batch() -> None:
+    stage = Stage(session_max_pending=1)
+    peer = stage.peer(OLDEST)
+    running = peer.later(call("work", 1, name="a"))
+    stage.begun()
+    waiting = peer.later([call("see", 2)])
+    stage.queued(1)
+    answers = json.loads(peer.post([call("see", 3, "token"), call("see", 4), NOTE]).body)
+    assert [(answer["id"], answer["error"]["code"]) for answer in answers] == [(3, -32603), (4, -32603)]
+    stage.open("a")
+    assert [b"result" in post.result().body for post in (running, waiting)] == [True, True]
+
+
+def test_the_answers_of_a_batch_come_last_on_its_stream_and_can_be_fetched() -> None:
+    stage = Stage()
+    peer = stage.peer(OLDEST)
+    with peer.streamed([call("talk", 1, name="a"), call("see", 2), ping(3)]) as answer:
+        first = next(answer)
+        stage.begun()
+    stage.open("a")
+    with peer.get(first.id) as rest:
+        *_, last = rest.messages()
+    assert [answer["id"] for answer in last] == [1, 2, 3]
+
+
+def test_a_level_is_a_sessions_own() -> None:
+    stage = Stage(log_level="warning")
+    stage.open("a")
+    one, two = stage.peer(), stage.peer()
+    level = {"jsonrpc": "2.0", "id": 9, "method": "logging/setLevel", "params": {"level": "debug"}}
+    assert json.loads(one.post(level).body)["result"] == {}
+    with one.streamed(call("talk", 1, name="a")) as answer:
+        assert [message["params"]["data"] for message in answer.messages()[:-1]] == ["a begins", "a ends"]
+    assert json.loads(two.post(call("talk", 1, name="a")).body)["id"] == 1
+    bad = {**level, "params": {"level": "loud"}}
+    assert one.post(bad).code == -32602
+    with one.streamed(call("talk", 1, name="a")) as answer:
+        assert len(answer.messages()) == 3
+
+
+def test_a_call_sees_its_session() -> None:
+    mcp = MCPServer("seeing")
+
+    @mcp.tool
+    def see(ctx: Context) -> str:
+        return f"{ctx.session_id} {ctx.client.info['name']} {ctx.revision.name}"
+
+    app = mcp.wsgi_app(sessions=True)
+    peer = Peer(app, SECOND)
+    # A client may repeat another version in the header; what was agreed on holds.
+    got = peer.post(call("see"), HTTP_MCP_PROTOCOL_VERSION=OLDEST)
+    assert texts([json.loads(got.body)]) == [f"{peer.session} peer {SECOND}"]
+
+
+@pytest.mark.parametrize("params", [{}, {"a": [1]}])
+@pytest.mark.parametrize("name", ["initialized", "roots/list_changed", "cancelled", "nope", "tasks/status"])
+def test_every_notification_of_a_session_is_accepted(name: str, params: dict[str, Any]) -> None:
+    peer = Stage().peer()
+    for message in (note(name, **params), {"jsonrpc": "2.0", "method": f"notifications/{name}"}):
+        assert (peer.post(message).status, peer.post(message).body) == (202, b"")
+    assert peer.post({"jsonrpc": "2.0", "id": 5, "result": {}}).status == 202
+    assert peer.post({"jsonrpc": "2.0", "id": 5, "error": {"code": 1, "message": "no"}}).status == 202

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from functools import partial
 from typing import Any
 
 import pytest
 
 from mcp_wsgi.errors import Cancelled, MethodNotAllowed, Overloaded, Unauthorized
+from mcp_wsgi.eventlog import Event
 from mcp_wsgi.exchange import Answer, Exchange
 from mcp_wsgi.options import Options
 from mcp_wsgi.workers import InlineCrew
@@ -64,6 +65,13 @@ def test_an_answer_is_json_or_a_stream_of_one() -> None:
 def test_an_answer_with_a_status_of_its_own_is_json_whatever_is_accepted() -> None:
     reply = answer_reply(Answer(b"{}", 404), as_json=False)
     assert (reply.status, dict(reply.headers)["Content-Type"]) == (404, "application/json")
+
+
+def test_an_empty_answer_is_an_accepted_reply() -> None:
+    """Of a request that was cancelled."""
+    for as_json in (True, False):
+        reply = answer_reply(Answer(b"", 202), as_json=as_json)
+        assert (reply.status, bytes_of(reply), dict(reply.headers)["Content-Length"]) == (202, b"", "0")
 
 
 # --- streams --------------------------------------------------------------------------------------
@@ -133,3 +141,30 @@ def test_two_streams_do_not_share_their_headers() -> None:
     one, two = (Running(cancel_on_close=True).reply for _ in range(2))
     one.headers.append(("X-A", "1"))
     assert ("X-A", "1") not in two.headers
+
+
+def events(*items: Event | bytes | None) -> Generator[Any, None, None]:
+    yield from items
+
+
+def test_events_have_ids_and_one_without_a_message_is_a_mark() -> None:
+    items = events(Event("4_0_1", 1, b""), Event("4_2", 2, b"{}"), None, Event("4_3", 3, b"[]", last=True))
+    assert list(stream_reply(items, lambda: None, 2.0).body) == [
+        b"id: 4_0_1\nretry: 2000\ndata: \n\n",
+        b"id: 4_2\nevent: message\ndata: {}\n\n",
+        b": keep-alive\n\n",
+        b"id: 4_3\nevent: message\ndata: []\n\n",
+    ]
+
+
+def test_a_stream_is_left_once_and_only_if_more_was_to_come() -> None:
+    left: list[str] = []
+    whole = stream_reply(events(b"1"), lambda: left.append("whole")).body
+    assert len(list(whole)) == 1
+    part: Any = stream_reply(events(b"1", b"2"), lambda: left.append("part")).body
+    next(part)
+    for body in (whole, part):
+        close: Any = getattr(body, "close")  # noqa: B009 - no Iterable has one
+        close()
+        close()
+    assert left == ["part"]
