@@ -11,6 +11,7 @@ the others are most likely dead. When it goes, the one before it takes over.
 from __future__ import annotations
 
 import logging
+import math
 import re
 import threading
 from collections import deque
@@ -46,6 +47,16 @@ class Signal(Protocol):
         """Wait for ``timeout`` seconds at most; may return early."""
 
 
+class Pace(Protocol):
+    """The patience with the call that a stream answers, whichever connection reads it."""
+
+    def renew(self) -> None:
+        """Begin to count anew."""
+
+    def left(self) -> float:
+        """Seconds for which the call may still be silent; when they are over, it is answered."""
+
+
 class Event(msgspec.Struct, frozen=True, gc=False):
     """One event of a stream.
 
@@ -75,9 +86,10 @@ def parse_event_id(text: str) -> tuple[str, int] | None:
 class _Stream:
     """One stream and those who read it, the latest last."""
 
-    __slots__ = ("ended", "events", "readers", "room", "sent")
+    __slots__ = ("ended", "events", "pace", "readers", "room", "sent")
 
-    def __init__(self) -> None:
+    def __init__(self, pace: Pace | None = None) -> None:
+        self.pace = pace
         self.events: deque[Event] = deque()
         self.readers: list[Reader] = []
         self.room: Signal | None = None  # set whenever there may be more of it
@@ -121,16 +133,17 @@ class EventLog:
 
     # --- writing ----------------------------------------------------------------------------------
 
-    def open(self, signal: Signal) -> Reader:
+    def open(self, signal: Signal, pace: Pace | None = None) -> Reader:
         """Begin a stream that answers a POST, together with its first reader.
 
         Args:
             signal: What the reader waits for.
+            pace: The patience with the call; default: endless.
         """
         with self._guard:
             self._number += 1
             name = str(self._number)
-            stream = _Stream()
+            stream = _Stream(pace)
             if self._closed:
                 stream.ended = True
             else:
@@ -368,6 +381,17 @@ class Reader:
     def mark(self) -> Event:
         """An event without a message that says where the reader stands."""
         return self._log.mark(self)
+
+    def renew(self) -> None:
+        """Begin to count the silence of the call anew; see ``Pace``."""
+        pace = self.stream.pace
+        if pace is not None and not self.stream.ended:
+            pace.renew()
+
+    def left(self) -> float:
+        """Seconds for which the call may still be silent; infinite for a stream that answers none."""
+        pace = self.stream.pace
+        return math.inf if pace is None or self.stream.ended else pace.left()
 
     def wake(self) -> None:
         """Make a waiting ``take`` look again."""

@@ -321,6 +321,11 @@ class Exchange:
             self._outbox.room.set()
         self._rouse()
 
+    def stop(self) -> None:
+        """Cancel the callback and free its caller, who otherwise would wait for a thread to look."""
+        self.leave(cancel=True)
+        self._job.put(self._late())
+
     def _rouse(self) -> None:
         """Let a callback that waits for its client look again."""
         signal = self._asking

@@ -163,7 +163,7 @@ class Keeper:
             raise Overloaded(f"Overloaded: {why}", retry_after=_RETRY_AFTER)
         if channels:
             self.store.set_channels(session_id, channels)
-        if self.store.stateful and self._sweeper is None:
+        if self.store.stateful and not self._sweeping():
             self._start_sweeper()
         return session_id
 
@@ -214,9 +214,13 @@ class Keeper:
         call = Call("terminate", {}, "", revision, client=session.client, principal=principal, session=session)
         self._dispatcher.terminate(reason, call, ended.state)
 
+    def _sweeping(self) -> bool:
+        # A thread does not go with a fork.
+        return self._sweeper is not None and self._sweeper.is_alive()
+
     def _start_sweeper(self) -> None:
         with self._lock:
-            if self._sweeper is not None or self.closed:
+            if self._sweeping() or self.closed:
                 return
             # As the server's threads are: greenlets where gevent has patched the process.
             self._stop = threading.Event()

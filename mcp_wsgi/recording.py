@@ -101,7 +101,7 @@ class RecordedExchange(Exchange):
                 reader: Any = self._reader
                 log.append(reader.name, message)
                 # Whoever reads it: the connection that asked may be dead, though it looks alive.
-                self._quiet = self._clock() + self._options.request_timeout
+                self.renew()
                 # The request writes it now, not when the callback next blocks.
                 if new:
                     self._job.put(_OPENED)
@@ -163,7 +163,7 @@ class RecordedExchange(Exchange):
             new = self._log is None
             if new:
                 self._log = self._get_log()
-                self._reader = self._log.open(self._job.event())
+                self._reader = self._log.open(self._job.event(), self)
             return self._log, new
 
     # --- answering --------------------------------------------------------------------------------
@@ -282,26 +282,40 @@ class RecordedExchange(Exchange):
         """
         reader: Any = self._reader
         options, clock = self._options, self._clock
-        now = clock()
-        end, self._quiet = now + options.stream_lifetime, now + options.request_timeout
+        end = clock() + options.stream_lifetime
+        self.renew()
         try:
             if self._polls:
                 yield reader.mark()
+            # Without a mark, a comment goes out at once: servers send the head of an answer with it.
+            wait = 0.0
             while True:
-                wait = min(options.keepalive, end - clock(), self._quiet - clock())
-                item = self._taken(reader, 0 if self._brief else wait)
+                item = self._taken(reader, wait)
                 if type(item) is Event:
-                    self._quiet = clock() + options.request_timeout
+                    self.renew()
                     yield item
                 elif item is not NOTHING or self._brief or (clock() >= end and self._polls):
                     return
-                elif clock() < min(end, self._quiet):
-                    yield None
+                elif clock() < min(end, self._deadline()):
+                    if wait or not self._polls:
+                        yield None
                 else:
                     self._give_up()
+                wait = 0 if self._brief else min(options.keepalive, end - clock(), self._deadline() - clock())
         finally:
             # An inline callback does not go on by itself when its client is parted with, or was cancelled elsewhere.
             self.leave()
+
+    def renew(self) -> None:
+        """Begin to count the callback's silence anew."""
+        self._quiet = self._clock() + self._options.request_timeout
+
+    def left(self) -> float:
+        """Seconds for which the callback may still be silent; when they are over, its caller is freed."""
+        left = self._deadline() - self._clock()
+        if left <= 0:
+            self._give_up()
+        return left
 
     def _give_up(self) -> None:
         self._withdraw()

@@ -881,12 +881,13 @@ def test_the_deadline_frees_the_caller_and_the_callback_goes_on(options: dict[st
 
 def test_a_silent_call_becomes_a_stream_that_keep_alives_hold_open() -> None:
     timed = Timed(50, stream_after=10, keepalive=15)
-    assert timed.steps == [(25, b"keep-alive"), (40, b"keep-alive"), (50, b"done"), (50, b"end")]
+    times = (10, b"keep-alive"), (25, b"keep-alive"), (40, b"keep-alive")
+    assert timed.steps == [*times, (50, b"done"), (50, b"end")]
 
 
 def test_a_stream_has_the_deadline_too() -> None:
     timed = Timed(200, stream_after=10, keepalive=40, request_timeout=60)
-    assert timed.steps == [(50, b"keep-alive"), (70, b"late"), (70, b"end")]
+    assert timed.steps == [(10, b"keep-alive"), (50, b"keep-alive"), (70, b"late"), (70, b"end")]
     assert (timed.callback_ended, timed.call.exchange.cancelled, timed.call.withdrawn) == (200, False, 1)
     assert timed.call.crew.running == 0
 

@@ -118,7 +118,7 @@ class Calls:
         """Cancel all calls that are running, except those of sessions: their session's end does, and tells why."""
         for exchange in tuple(self._running):
             if not isinstance(exchange, RecordedExchange):
-                exchange.leave(cancel=True)
+                exchange.stop()
 
     def answer(self, method: Method, call: Call, exchange: Exchange) -> Answer:
         """Run a call to its end in the present worker; never raises but at the process's own end."""

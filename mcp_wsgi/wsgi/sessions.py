@@ -197,6 +197,8 @@ class SessionEndpoint:
         end = clock() + self._options.stream_lifetime
         # A server that cannot hold a stream sends what there is, and the client asks again.
         holds = self._dispatcher.holds_streams
+        if holds:
+            reader.renew()
         try:
             # Something goes out at once, as servers send the head of an answer with it. Known clients forget
             # where they were if a stream that goes on brings no event; one that is over brings none, or they
@@ -209,7 +211,8 @@ class SessionEndpoint:
             else:
                 yield reader.mark() if polls else None
             while True:
-                item = reader.take(min(keepalive, end - clock()) if holds else 0)
+                wait = min(keepalive, end - clock(), reader.left())
+                item = reader.take(wait if holds else 0)
                 if type(item) is Event:
                     yield item
                 elif item is NOTHING and clock() < end and holds:

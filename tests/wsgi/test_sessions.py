@@ -1058,6 +1058,27 @@ def test_a_stream_that_is_through_has_nothing_after_its_last_event() -> None:
         assert (rest.status, rest.messages()) == (200, [])
 
 
+def test_a_resumed_call_that_says_nothing_is_answered_at_the_deadline() -> None:
+    """T25-LIFE-06: whichever connection reads it."""
+    stage = Stage(request_timeout=0.2, keepalive=0.05)
+    peer = Peer(stage.app)
+    with peer.streamed(call("talk", 5, name="silent")) as broken:
+        place = next(event.id for event in broken if event.data)
+    with peer.get(place) as resumed:
+        assert resumed.message()["error"]["code"] == -32603
+        assert resumed.messages() == []
+    stage.gates["silent"].set()
+    stage.app.close()
+
+
+def test_terminate_sees_the_session_that_it_is_for() -> None:
+    seen: list[Any] = []
+    server = MCPServer("ends", terminate=lambda reason, ctx: seen.append((reason, ctx.session_id, ctx.request_id)))
+    peer = Peer(server.wsgi_app(sessions=True))
+    peer.delete()
+    assert seen == [("deleted", peer.session, "")]
+
+
 def test_a_resumed_stream_has_nothing_of_another() -> None:
     stage = Stage(max_streams=2)
     stage.open("a", "b")
