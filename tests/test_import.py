@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import resource
-import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -44,11 +43,11 @@ def test_every_public_name_is_there_without_the_heavy_modules() -> None:
 
 
 def test_importing_the_package_keeps_its_budget() -> None:
-    """The median of fresh starts, against a bare interpreter; a busy machine gets further tries."""
+    """The least of fresh starts, against a bare interpreter: whatever else runs can only add to it."""
     costs: list[float] = []
     while not costs or (costs[-1] > BUDGET and len(costs) < TRIES):
         # Interleaved, so that a slow moment meets both.
         pairs = [(seconds("pass"), seconds("import mcp_wsgi")) for _ in range(STARTS)]
-        bare, loaded = (statistics.median(column) for column in zip(*pairs, strict=True))
+        bare, loaded = (min(column) for column in zip(*pairs, strict=True))
         costs.append(loaded - bare)
     assert min(costs) <= BUDGET, f"import mcp_wsgi took {[round(cost * 1000) for cost in costs]} ms"

@@ -648,7 +648,7 @@ def test_a_budget_can_be_given_back_to_by_a_finalizer() -> None:
 
     budget = Budget(50)
     taken = 0
-    for _ in range(2000):
+    for _ in range(400):
         if budget.take():
             taken += 1
             Stream()
