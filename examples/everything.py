@@ -4,26 +4,31 @@
 
 Two environment variables change the options, so that one file serves every deployment under test:
 ``EVERYTHING_SESSIONS`` (``auto``, ``true``, ``false``) and ``EVERYTHING_STORE`` (as ``store=``).
-Sessions are kept in memory by default, which takes a single process. Not here yet: what asks the client
-a question.
+Sessions are kept in memory by default, which takes a single process.
 """
 
 from __future__ import annotations
 
 import base64
+import json
 import os
 import time
 from typing import Annotated, Any
 from uuid import uuid4
 
+from typing_extensions import TypedDict
+
 from mcp_wsgi import (
     Audio,
     Context,
+    ElicitForm,
     EmbeddedResource,
     Image,
+    ListRoots,
     MCPServer,
     Message,
     ResourceContents,
+    Sample,
     Text,
     ToolError,
 )
@@ -178,6 +183,157 @@ def test_trigger_prompt_change() -> str:
 def embedded(uri: str) -> EmbeddedResource:
     """A resource with some text in it."""
     return EmbeddedResource(ResourceContents(uri, text="This is an embedded resource.", mime_type="text/plain"))
+
+
+# --- questions to the client ----------------------------------------------------------------------
+
+
+class Account(TypedDict):
+    username: Annotated[str, "User's response"]
+    email: Annotated[str, "User's email address"]
+
+
+@mcp.tool(requires=["elicitation"])
+def test_elicitation(message: str, ctx: Context) -> str:
+    """Ask the user for a name and an address."""
+    answer = ctx.elicit(message, Account)
+    return f"User response: action {answer.action}, content {answer.data}"
+
+
+@mcp.tool(requires=["sampling"])
+def test_sampling(prompt: str, ctx: Context) -> str:
+    """Ask the client's model."""
+    return f"LLM response: {ctx.sample(prompt, max_tokens=100).text}"
+
+
+DEFAULTS = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "default": "John Doe"},
+        "age": {"type": "integer", "default": 30},
+        "score": {"type": "number", "default": 95.5},
+        "status": {"type": "string", "enum": ["active", "inactive", "pending"], "default": "active"},
+        "verified": {"type": "boolean", "default": True},
+    },
+}
+CHOICES = ["option1", "option2", "option3"]
+TITLED = [{"const": f"value{n}", "title": f"{word} Option"} for n, word in enumerate(("First", "Second", "Third"), 1)]
+ENUMS = {
+    "type": "object",
+    "properties": {
+        "untitledSingle": {"type": "string", "enum": CHOICES},
+        "titledSingle": {"type": "string", "oneOf": TITLED},
+        "legacyEnum": {
+            "type": "string",
+            "enum": ["opt1", "opt2", "opt3"],
+            "enumNames": ["Option One", "Option Two", "Option Three"],
+        },
+        "untitledMulti": {"type": "array", "items": {"type": "string", "enum": CHOICES}},
+        "titledMulti": {"type": "array", "items": {"anyOf": TITLED}},
+    },
+}
+
+
+@mcp.tool(requires=["elicitation"])
+def test_elicitation_sep1034_defaults(ctx: Context) -> str:
+    """Ask with a default of each type."""
+    answer = ctx.elicit("Please review the defaults.", DEFAULTS)
+    return f"Elicitation completed: action={answer.action}, content={json.dumps(answer.data)}"
+
+
+@mcp.tool(requires=["elicitation"])
+def test_elicitation_sep1330_enums(ctx: Context) -> str:
+    """Ask with a choice of each kind."""
+    answer = ctx.elicit("Please choose.", ENUMS)
+    return f"Elicitation completed: action={answer.action}, content={json.dumps(answer.data)}"
+
+
+@mcp.tool(requires=["sampling"])
+def test_missing_capability() -> str:
+    """Need what the client has not declared."""
+    return "The client can sample."
+
+
+@mcp.tool(requires=["elicitation"])
+def test_streaming_elicitation(ctx: Context) -> str:
+    """Ask after a while, without a request on the stream."""
+    answer = ctx.elicit("Go on?", {"type": "object", "properties": {"go": {"type": "boolean"}}})
+    return f"The answer: {answer.action}."
+
+
+NAME = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+CONFIRM = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
+CAPITAL = Sample(messages=[Message("user", "What is the capital of France?")], max_tokens=100)
+
+
+@mcp.tool
+def test_input_required_result_elicitation(ctx: Context) -> str:
+    """Ask for a name."""
+    answer = ctx.elicit("What is your name?", NAME, key="user_name")
+    return f"Hello, {answer.data['name']}!" if answer.accepted else f"No name: {answer.action}."
+
+
+@mcp.tool
+def test_input_required_result_sampling(ctx: Context) -> str:
+    """Ask the client's model for a capital."""
+    return f"The model says: {ctx.ask({'capital_question': CAPITAL})['capital_question'].text}"
+
+
+@mcp.tool
+def test_input_required_result_list_roots(ctx: Context) -> str:
+    """Ask for the client's roots."""
+    return ", ".join(root.uri for root in ctx.list_roots(key="client_roots"))
+
+
+@mcp.tool
+def test_input_required_result_request_state(ctx: Context) -> str:
+    """Ask, and find again what was remembered meanwhile."""
+    seen = ctx.once("seen", lambda: "state-ok")
+    answer = ctx.elicit("Please confirm.", CONFIRM, key="confirm")
+    return f"{seen}: {answer.action}"
+
+
+@mcp.tool
+def test_input_required_result_multiple_inputs(ctx: Context) -> str:
+    """Ask for a name, a greeting and the roots in one round."""
+    answers = ctx.ask(
+        {"user_name": ElicitForm("What is your name?", NAME), "greeting": CAPITAL, "client_roots": ListRoots()}
+    )
+    return f"{answers['user_name'].data}: {answers['greeting'].text} ({len(answers['client_roots'])} roots)"
+
+
+@mcp.tool
+def test_input_required_result_multi_round(ctx: Context) -> str:
+    """Ask twice, in two rounds."""
+    name = ctx.elicit("Step 1: What is your name?", NAME, key="step1")
+    colour = {"type": "object", "properties": {"color": {"type": "string"}}, "required": ["color"]}
+    color = ctx.elicit("Step 2: What is your favorite color?", colour, key="step2")
+    return f"{name.data} likes {color.data}"
+
+
+@mcp.tool
+def test_input_required_result_tampered_state(ctx: Context) -> str:
+    """Ask with a state that no client can change."""
+    return ctx.elicit("Please confirm.", CONFIRM, key="confirm").action
+
+
+@mcp.tool
+def test_input_required_result_capabilities(ctx: Context) -> str:
+    """Ask for what this client can do, and for nothing else."""
+    questions: dict[str, ElicitForm | Sample] = {}
+    if "elicitation" in ctx.client.capabilities:
+        questions["confirm"] = ElicitForm("Please confirm.", CONFIRM)
+    if "sampling" in ctx.client.capabilities:
+        questions["capital_question"] = CAPITAL
+    return f"{len(ctx.ask(questions))} answers"
+
+
+@mcp.prompt
+def test_input_required_result_prompt(ctx: Context) -> str:
+    """Ask for a context, then make the message."""
+    asked = {"type": "object", "properties": {"context": {"type": "string"}}, "required": ["context"]}
+    answer = ctx.elicit("What context should the prompt use?", asked, key="user_context")
+    return f"Use this context: {answer.data['context'] if answer.accepted else 'none'}"
 
 
 # --- resources ------------------------------------------------------------------------------------

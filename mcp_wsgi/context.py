@@ -4,17 +4,33 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar, Token
 from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from mcp_wsgi.errors import Cancelled
+from mcp_wsgi.content import Message
+from mcp_wsgi.errors import Cancelled, InputError, MissingCapability
+from mcp_wsgi.inputs import (
+    ElicitForm,
+    ElicitResult,
+    ElicitUrl,
+    InputRequest,
+    InvalidAnswer,
+    ListRoots,
+    Root,
+    Sample,
+    SamplingResult,
+    check_capability,
+    new_elicitation_id,
+)
 from mcp_wsgi.jsonrpc import Id, encode_notification
 from mcp_wsgi.revisions import Revision
+from mcp_wsgi.rounds import Rounds, States, digest_of
 from mcp_wsgi.schema import Arguments, to_json
+from mcp_wsgi.sessions import principal_id
 
 __all__ = [
     "LEVELS",
@@ -24,9 +40,13 @@ __all__ = [
     "ClientInfo",
     "Context",
     "ContextLogHandler",
+    "Conversation",
+    "Direct",
     "Sink",
     "current_context",
 ]
+
+log = logging.getLogger("mcp_wsgi")
 
 T = TypeVar("T")
 
@@ -80,6 +100,9 @@ class CallSession(Protocol):
     def unsubscribe(self, uri: str) -> None:
         """Forget that it does."""
 
+    def note_elicitation(self, name: str) -> None:
+        """Remember which page the user was asked to open, so that its end can be told."""
+
 
 class Call(msgspec.Struct, frozen=True):
     """One request, as the core sees it.
@@ -98,6 +121,7 @@ class Call(msgspec.Struct, frozen=True):
         environ: The WSGI environ of the request.
         verify: Compares routing headers of arguments with the body, where the revision has them.
         session: The session it belongs to; ``None`` without.
+        mount: Where the application is mounted.
     """
 
     method: str
@@ -113,6 +137,16 @@ class Call(msgspec.Struct, frozen=True):
     environ: Mapping[str, Any] = _EMPTY
     verify: Callable[[Arguments, dict[str, Any]], None] | None = None
     session: CallSession | None = None
+    mount: str = ""
+
+    def binding(self) -> tuple[str | None, ...]:
+        """What a sealed state of this call is good for: the same call of the same caller."""
+        return (self.revision.name, self.method, digest_of(self.params), principal_id(self.principal), self.mount)
+
+    def owner(self) -> tuple[str | None, ...]:
+        """Who may answer what this call asks."""
+        session = None if self.session is None else self.session.id
+        return (session, principal_id(self.principal), self.mount)
 
 
 class Sink(Protocol):
@@ -133,6 +167,9 @@ class Sink(Protocol):
     def close_stream(self) -> bool:
         """End the connection, if its client comes back for the rest; returns whether it was ended."""
 
+    def ask(self, owner: tuple[str | None, ...], requests: Sequence[tuple[str, dict[str, Any]]]) -> list[Any]:
+        """Ask the client, by requests of the server's own, and wait for the results."""
+
 
 class _Silence:
     """The sink of a callback that is asked something on the way to an answer: it has no one to talk to."""
@@ -151,6 +188,80 @@ class _Silence:
         """There is none."""
         return False
 
+    def ask(self, owner: tuple[str | None, ...], requests: Sequence[tuple[str, dict[str, Any]]]) -> list[Any]:
+        """There is nobody to ask."""
+        raise InputError("The client cannot be asked here")
+
+
+class Conversation(Protocol):
+    """How a call asks its client, in either era.
+
+    Attributes:
+        responses: What the client has answered to an ``InputRequired``, as it sent it.
+        state: What that was given.
+    """
+
+    responses: Mapping[str, Any]
+    state: Any
+
+    def ask(self, requests: Mapping[str, InputRequest]) -> dict[str, Any]:
+        """The client's results, as it sent them."""
+
+    def unusable(self, key: str, problem: InvalidAnswer) -> Exception:
+        """What to raise for a result that is not what was asked for."""
+
+    def once(self, key: str, step: Callable[[], Any]) -> Any:
+        """The result of a step that runs once."""
+
+
+def note_question(call: Call, request: InputRequest) -> None:
+    """Remember a page that the user is to open; before it is sent, since it may be through before the answer."""
+    if isinstance(request, ElicitUrl) and call.session is not None:
+        call.session.note_elicitation(request.id)
+
+
+class Direct:
+    """A conversation of the session era: the client is asked while the function waits.
+
+    Args:
+        call: The call.
+        sink: Where its questions go.
+    """
+
+    def __init__(self, call: Call, sink: Sink) -> None:
+        self._call = call
+        self._sink = sink
+        self._steps: dict[str, Any] = {}
+        self._answers: dict[str, Any] = {}
+        self.responses: Mapping[str, Any] = {}
+        self.state: Any = None
+
+    def ask(self, requests: Mapping[str, InputRequest]) -> dict[str, Any]:
+        """See ``Conversation``; see ``Exchange.ask`` for what it raises."""
+        # A function that is run again for ``InputRequired`` has its answers at once, as in the modern era.
+        missing = {key: request for key, request in requests.items() if key not in self._answers}
+        if missing:
+            self._answers.update(self.send(missing))
+        return {key: self._answers[key] for key in requests}
+
+    def send(self, requests: Mapping[str, InputRequest]) -> dict[str, Any]:
+        """Ask, whatever was asked under these keys before; see ``ask``."""
+        revision = self._call.revision
+        wire = [(request.method, request.params(revision)) for request in requests.values()]
+        for request in requests.values():
+            note_question(self._call, request)
+        return dict(zip(requests, self._sink.ask(self._call.owner(), wire), strict=True))
+
+    def unusable(self, key: str, problem: InvalidAnswer) -> Exception:
+        """See ``Conversation``."""
+        return problem
+
+    def once(self, key: str, step: Callable[[], Any]) -> Any:
+        """See ``Conversation``."""
+        if key not in self._steps:
+            self._steps[key] = step()
+        return self._steps[key]
+
 
 #: A sink that drops everything.
 SILENCE: Sink = _Silence()
@@ -168,9 +279,23 @@ class Context:
             It is kept after a reply and after ``ToolError``, and as it was before the call otherwise;
             what a call with a progress token changes is never kept, as it runs beside the others.
         crashed: Whether the callback has failed in a way that nobody foresaw.
+        may_ask: Whether the method being served is one in which the client can be asked.
+        states: Seals what a conversation in rounds has to remember.
     """
 
-    __slots__ = ("_call", "_last", "_pending", "_sink", "_threshold", "crashed", "state")
+    __slots__ = (
+        "_asked",
+        "_call",
+        "_conversation",
+        "_last",
+        "_pending",
+        "_sink",
+        "_threshold",
+        "crashed",
+        "may_ask",
+        "state",
+        "states",
+    )
 
     def __init__(self, call: Call, sink: Sink, state: dict[str, Any] | None = None) -> None:
         self._call = call
@@ -180,6 +305,10 @@ class Context:
         self._threshold = _SILENT if call.log_level is None else _RANK[call.log_level]
         self.state: dict[str, Any] = {} if state is None else state
         self.crashed = False
+        self.may_ask = True
+        self.states: States | None = None
+        self._conversation: Conversation | None = None
+        self._asked: dict[str, int] | None = None
 
     # --- what can be seen -------------------------------------------------------------------------
 
@@ -324,6 +453,198 @@ class Context:
         Source: 2025-11-25 basic/transports, "Sending Messages to the Server".
         """
         return self._sink.close_stream()
+
+    # --- questions --------------------------------------------------------------------------------
+
+    @property
+    def conversation(self) -> Conversation:
+        """How the client is asked.
+
+        Raises:
+            InvalidParams: What the request brings of earlier rounds is not valid here.
+        """
+        if self._conversation is None:
+            call = self._call
+            if call.revision.asks_in_results and self.states is not None:
+                self._conversation = Rounds(self.states, call.binding(), call.params, call.revision)
+            else:
+                self._conversation = Direct(call, self._sink)
+        return self._conversation
+
+    def elicit(self, message: str, schema: Any, *, key: str | None = None) -> ElicitResult:
+        """Ask the user to fill in a form.
+
+        In the session era the client is asked while the function waits. In the modern era the call
+        ends, and **the function runs again from the top** when the answer is there; questions that
+        were answered before return at once. Keep side effects out of the way with ``once``.
+
+        Args:
+            message: What the user is told.
+            schema: What is asked for: a dataclass, ``TypedDict``, ``msgspec.Struct`` or pydantic model,
+                or a JSON Schema; flat, with texts, numbers, booleans and choices. No secrets: the
+                client sees the answer.
+            key: Names the question in all rounds; default: by its order among the forms.
+
+        Returns:
+            The action, and for ``accept`` the value: of the type given, or a dict.
+
+        Raises:
+            RegistrationError: ``schema`` is no such form.
+            MissingCapability: The client has not declared that it can be asked.
+            InputError: It answered with an error, not in time, or with what does not fit.
+
+        Source: client/elicitation.
+        """
+        return self._ask_one("elicitation", key, ElicitForm(message, schema))  # type: ignore[no-any-return]
+
+    def elicit_url(self, message: str, url: str, *, id: str | None = None, key: str | None = None) -> ElicitResult:  # noqa: A002
+        """Ask the user to open a page, where what no client may see is entered; see ``elicit``.
+
+        ``accept`` means that the user has agreed, not that the page is through: ask your own database.
+
+        Args:
+            message: What the user is told.
+            url: The page. Make sure that whoever opens it is the user that the call is for.
+            id: Names it for ``MCPApp.elicitation_complete``; default: one that nobody can guess.
+            key: As of ``elicit``.
+        """
+        key = self._key("elicitation", key)
+        name = id or self.conversation.once(f"elicitation id of {key}", new_elicitation_id)
+        return self.ask({key: ElicitUrl(message, url, name)})[key]  # type: ignore[no-any-return]
+
+    def sample(
+        self,
+        messages: str | Message | Sequence[Message | Mapping[str, Any]],
+        *,
+        max_tokens: int,
+        key: str | None = None,
+        **options: Any,
+    ) -> SamplingResult:
+        """Ask the client's model to go on from some messages; see ``elicit`` for how.
+
+        Args:
+            messages: Text, or messages.
+            max_tokens: Most tokens of the answer.
+            key: As of ``elicit``.
+            **options: As of ``Sample``: ``system_prompt``, ``temperature``, ``tools`` ...
+
+        Raises:
+            MissingCapability, InputError: As of ``elicit``.
+
+        Source: client/sampling.
+        """
+        if isinstance(messages, str):
+            messages = [Message("user", messages)]
+        elif isinstance(messages, Message):
+            messages = [messages]
+        request = Sample(messages=tuple(messages), max_tokens=max_tokens, **options)
+        return self._ask_one("sampling", key, request)  # type: ignore[no-any-return]
+
+    def list_roots(self, *, key: str | None = None) -> tuple[Root, ...]:
+        """Ask which places the user has opened to the server; see ``elicit`` for how.
+
+        Raises:
+            MissingCapability, InputError: As of ``elicit``.
+
+        Source: client/roots.
+        """
+        return self._ask_one("roots", key, ListRoots())  # type: ignore[no-any-return]
+
+    def ask(self, requests: Mapping[str, InputRequest]) -> dict[str, Any]:
+        """Ask several questions at once; see ``elicit`` for how.
+
+        Args:
+            requests: Key -> ``ElicitForm``, ``ElicitUrl``, ``Sample`` or ``ListRoots``.
+
+        Returns:
+            Key -> what ``elicit``, ``elicit_url``, ``sample`` or ``list_roots`` would return.
+
+        Raises:
+            MissingCapability, InputError: As of ``elicit``.
+        """
+        if not self.may_ask:
+            raise RuntimeError(f"the client can be asked in tools, resource reads and prompts, not in {self.method}")
+        conversation = self.conversation
+        for request in requests.values():
+            self.check_question(request)
+        for key in requests:
+            self._claim_key(key)
+        raw = conversation.ask(requests)
+        answers = {}
+        for key, request in requests.items():
+            try:
+                answers[key] = request.read(raw[key])
+            except InvalidAnswer as problem:
+                raise conversation.unusable(key, problem) from None
+        return answers
+
+    def check_question(self, request: InputRequest) -> None:
+        """Refuse a question that the client has not declared to take.
+
+        Raises:
+            MissingCapability: It has not.
+        """
+        call = self._call
+        if request.method.startswith("elicitation/") and not call.revision.elicitation:
+            raise MissingCapability(["elicitation"], {"elicitation": {}})
+        if call.session is None and not call.revision.modern:
+            log.info("a client without a session cannot be asked: use sessions=True, or set a secret_key")
+        check_capability(self.client.capabilities, request.needs())
+
+    def note_question(self, request: InputRequest) -> None:
+        """Remember a page that the user is to open, so that its end can be told."""
+        note_question(self._call, request)
+
+    def once(self, key: str, step: Callable[[], Any]) -> Any:
+        """Run a step once in a call, in however many rounds its function runs.
+
+        In the modern era a function runs again from the top each time that the client has answered;
+        the result of the step is then taken from what the client carries for us, sealed. A client
+        that goes back to an earlier round makes us run it again, unless ``single_use`` is set.
+
+        Args:
+            key: Names the step; each step has its own.
+            step: Called without arguments; returns a value with a JSON form.
+
+        Returns:
+            That value in its JSON form: lists for tuples, dicts for dataclasses.
+        """
+        return self.conversation.once(key, lambda: to_json(step()))
+
+    @property
+    def input_responses(self) -> Mapping[str, Any]:
+        """What the client has answered to an ``InputRequired``: key -> result, as it was sent."""
+        return self.conversation.responses
+
+    @property
+    def request_state(self) -> Any:
+        """The ``state`` of the ``InputRequired`` that ended the round before; ``None`` in the first."""
+        return self.conversation.state
+
+    def restart(self) -> None:
+        """Forget which questions were asked, since the function runs again from the top."""
+        self._asked = None
+
+    def _ask_one(self, kind: str, key: str | None, request: InputRequest) -> Any:
+        key = self._key(kind, key)
+        return self.ask({key: request})[key]
+
+    def _key(self, kind: str, key: str | None) -> str:
+        if key is not None:
+            return key
+        asked = self._asked
+        if asked is None:
+            asked = self._asked = {}
+        asked[kind] = asked.get(kind, 0) + 1
+        return f"{kind}-{asked[kind]}"
+
+    def _claim_key(self, key: str) -> None:
+        asked = self._asked
+        if asked is None:
+            asked = self._asked = {}
+        if f"={key}" in asked:
+            raise RuntimeError(f"two questions have the key {key!r}; in a loop, make the key of what differs")
+        asked[f"={key}"] = 1
 
     # --- logs -------------------------------------------------------------------------------------
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import Any, Union, get_args, get_origin
 
 import msgspec
 
@@ -13,6 +14,7 @@ from mcp_wsgi.context import Context
 from mcp_wsgi.errors import InvalidParams, MissingArgument, RegistrationError
 from mcp_wsgi.functions import Caller, Function, caller, inspect_function, schema_caller
 from mcp_wsgi.handler import Prompt, PromptArgument, Resource, ResourceTemplate, Tool
+from mcp_wsgi.inputs import InputRequired
 from mcp_wsgi.schema import (
     ArgumentErrors,
     Arguments,
@@ -23,6 +25,7 @@ from mcp_wsgi.schema import (
     promises_content_list,
     to_json,
 )
+from mcp_wsgi.signatures import return_hint
 from mcp_wsgi.uris import Template
 
 __all__ = [
@@ -238,12 +241,22 @@ def _description(function: Function, given: str | None) -> str | None:
 def _output(function: Function, schema: Mapping[str, Any] | None, structured: bool | None) -> Output | None:
     if schema is not None:
         return Output.from_schema(schema, owner=function.label)
-    output = None if structured is False else Output.from_function(function.target, owner=function.label)
+    output = None if structured is False else Output.from_annotation(_promised(function), owner=function.label)
     if structured and output is None:
         raise RegistrationError(
             f"{function.label}: structured_output wants a return annotation of structured data, or an output_schema"
         )
     return output
+
+
+def _promised(function: Function) -> Any:
+    """What a function says that it returns, without the question that it may return instead."""
+    hint = return_hint(function.target, owner=function.label)
+    members = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+    if InputRequired not in members:
+        return hint
+    others = tuple(member for member in members if member is not InputRequired)
+    return Union[others] if others else Any  # noqa: UP007 - of as many as there are
 
 
 def _constant(item: Resource, content: Any) -> ResourceEntry:

@@ -19,7 +19,7 @@ from mcp_wsgi.options import Options
 from mcp_wsgi.questions import Question, Questions
 from mcp_wsgi.workers import NOTHING, Crew, Job
 
-__all__ = ["Answer", "Exchange"]
+__all__ = ["NO_ANSWER", "Answer", "Exchange"]
 
 Clock = Callable[[], float]
 
@@ -36,6 +36,10 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     body: bytes
     status: int = 200
     ok: bool = True
+
+
+#: What the caller of a cancelled call gets: no response.
+NO_ANSWER = Answer(b"", 202, ok=False)
 
 
 class Exchange:
@@ -90,7 +94,7 @@ class Exchange:
         self._clock = clock
         self._late = late
         self._questions = questions
-        self._asking: Any = None  # what a callback waits for that has asked its client
+        self._asking: tuple[Any, ...] = ()  # what threads of the callback wait for that have asked its client
         self._guard = crew.guard()
         self._job: Any = None
         self._head: bytes | None = None
@@ -142,19 +146,27 @@ class Exchange:
             raise InputError("The client cannot be asked: it takes no stream, or this server cannot hold one")
         signal = self._job.event()
         asked = questions.ask(len(requests), owner, signal)
-        self._asking = signal
+        with self._guard:
+            self._asking += (signal,)
         try:
+            self._stay_alone(True)
             for question, (method, params) in zip(asked, requests, strict=True):
                 self.emit(encode_request(question.id, method, params))
             self._wait_for_answers(asked, signal)
         finally:
             questions.close(asked)
             self._quiet = self._clock() + self._options.request_timeout
-            self._asking = None
+            with self._guard:
+                self._asking = tuple(other for other in self._asking if other is not signal)
+            if not self._asking:
+                self._stay_alone(False)
         for question in asked:
             if question.error is not None:
                 raise InputRefused(f"The client refused: {question.error['message']}")
         return [question.result for question in asked]
+
+    def _stay_alone(self, alone: bool) -> None:
+        """Whether nobody may wait behind this call, as it waits for its client; without a session nobody does."""
 
     def _wait_for_answers(self, asked: Sequence[Question], signal: Any) -> None:
         end = self._clock() + self._options.input_timeout
@@ -176,7 +188,7 @@ class Exchange:
 
     def _deadline(self) -> float:
         """When the callback has been silent for too long; never while it waits for its client."""
-        return math.inf if self._asking is not None else self._quiet
+        return math.inf if self._asking else self._quiet
 
     def _wait_for_room(self, outbox: _Outbox) -> None:
         # The order matters: ``leave`` closes, then sets the event that ``_is_full`` clears.
@@ -283,7 +295,8 @@ class Exchange:
                 yield item
             item = self._next(end)
         self._over = True
-        yield item.body
+        if item.body:
+            yield item.body
 
     def _next(self, end: float) -> Any:
         left = min(end, self._deadline()) - self._clock()
@@ -326,10 +339,15 @@ class Exchange:
         self.leave(cancel=True)
         self._job.put(self._late())
 
+    def withdraw(self) -> None:
+        """The client has said on another connection that it wants no answer; the callback is to stop."""
+        if not self._over:
+            self.leave(cancel=True)
+            self._job.put(NO_ANSWER)
+
     def _rouse(self) -> None:
         """Let a callback that waits for its client look again."""
-        signal = self._asking
-        if signal is not None:
+        for signal in self._asking:
             signal.set()
 
     def _announce(self) -> None:

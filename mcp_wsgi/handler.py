@@ -20,6 +20,7 @@ from mcp_wsgi.errors import (
     UnknownPrompt,
     UnknownTool,
 )
+from mcp_wsgi.inputs import CAPABILITIES
 from mcp_wsgi.schema import Arguments, Output, check_name
 from mcp_wsgi.uris import check_uri
 
@@ -172,6 +173,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
         annotations: ``readOnlyHint``, ``destructiveHint``, ``idempotentHint``, ``openWorldHint``.
         icons: Pictures; default: none.
         meta: The ``_meta`` object; default: none.
+        requires: What the client must have declared for the tool to run, such as ``elicitation``,
+            ``elicitation.url``, ``sampling``, ``sampling.tools`` or ``roots``; default: nothing.
         arguments: The compiled input side; default: made from ``input_schema``.
         output: The compiled output side; default: made from ``output_schema``.
 
@@ -189,6 +192,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     annotations: Mapping[str, Any] | None = None
     icons: Sequence[Icon] = ()
     meta: Mapping[str, Any] | None = None
+    requires: Sequence[str] = ()
     arguments: Arguments = None  # type: ignore[assignment]
     output: Output | None = None
 
@@ -197,6 +201,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
         _check_hints(self)
         _check_parts(self, f"tool {self.name}")
         put = msgspec.structs.force_setattr
+        put(self, "requires", _requirements(self.requires, self.name))
         given: Arguments | None = self.arguments
         if given is None:
             put(self, "arguments", Arguments.from_schema(self.input_schema, owner=f"tool {self.name!r}"))
@@ -584,6 +589,14 @@ def overridden_features(cls: type[Handler], base: type[Handler]) -> frozenset[Fe
         for feature, methods in _FEATURES.items()
         if any(getattr(cls, name) is not getattr(base, name) for name in methods)
     )
+
+
+def _requirements(requires: Any, name: str) -> tuple[str, ...]:
+    names = (requires,) if isinstance(requires, str) else tuple(requires)
+    unknown = [each for each in names if each not in CAPABILITIES]
+    if unknown:
+        raise RegistrationError(f"tool {name}: requires knows {', '.join(CAPABILITIES)}, not {unknown[0]!r}")
+    return names
 
 
 _ICON_SCHEMES = ("https:", "data:", "http:")

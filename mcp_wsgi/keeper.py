@@ -95,6 +95,11 @@ class Session:
         """Forget that it does."""
         _there(self._store.unsubscribe(self.id, uri) or None)
 
+    def note_elicitation(self, name: str) -> None:
+        """Remember which page the user was asked to open, so that its end can be told."""
+        if self.stateful and self.revision.elicitation_ids:
+            self.live.note_elicitation(name)
+
     def set_channels(self, channels: frozenset[str]) -> None:
         """Remember the broadcast channels that it listens to."""
         _there(self._store.set_channels(self.id, channels) or None)
@@ -282,6 +287,13 @@ class Keeper:
         message = encode_notification("notifications/resources/updated", {"uri": uri})
         heard = frozenset(within(uri))
         return self._tell(message, lambda settings: not settings.subscriptions.isdisjoint(heard), once=True)
+
+    def elicitation_complete(self, name: str) -> int:
+        """Tell the client that a page is through; see ``MCPApp.elicitation_complete``."""
+        message = encode_notification("notifications/elicitation/complete", {"elicitationId": name})
+        lives: list[LiveSession] = self.store.lives()
+        asked = next((live for live in lives if live.forget_elicitation(name)), None)
+        return 0 if asked is None else int(asked.log.append(GET_STREAM, message))
 
     def _tell(self, message: bytes, wants: Callable[[Settings], bool], *, once: bool = False) -> int:
         # A client that has not said that it is ready gets nothing unasked. Source: T25 basic/lifecycle.

@@ -14,6 +14,12 @@ from mcp_wsgi.turns import Turns
 __all__ = ["Cancellable", "LiveSession"]
 
 
+#: Most pages of one session whose end can still be told.
+MAX_ELICITATIONS = 100
+
+_UNKNOWN = object()
+
+
 class Cancellable(Protocol):
     """A call that somebody else may end."""
 
@@ -33,7 +39,7 @@ class LiveSession:
         turns: The queue of the session's calls.
     """
 
-    __slots__ = ("_calls", "_ended", "_guard", "_log", "_new_guard", "_options", "turns")
+    __slots__ = ("_calls", "_elicitations", "_ended", "_guard", "_log", "_new_guard", "_options", "turns")
 
     def __init__(self, options: Options, clock: Callable[[], float], guard: Callable[[], Any]) -> None:
         self._options = options
@@ -42,6 +48,8 @@ class LiveSession:
         self._calls: dict[Id, Cancellable] = {}
         self._log: EventLog | None = None
         self._ended = False
+        # Names of pages that the user was asked to open, the latest last.
+        self._elicitations: dict[str, None] = {}
         self.turns = Turns(options.session_max_pending, clock)
 
     @property
@@ -82,6 +90,18 @@ class LiveSession:
             return False
         call.cancel(None)
         return True
+
+    def note_elicitation(self, name: str) -> None:
+        """Remember a page that the user was asked to open; the oldest give way."""
+        with self._guard:
+            self._elicitations[name] = None
+            if len(self._elicitations) > MAX_ELICITATIONS:
+                del self._elicitations[next(iter(self._elicitations))]
+
+    def forget_elicitation(self, name: str) -> bool:
+        """Forget such a page; returns whether it was known."""
+        with self._guard:
+            return self._elicitations.pop(name, _UNKNOWN) is None
 
     def part(self) -> None:
         """End the connections that read the session's own stream, though not the stream."""

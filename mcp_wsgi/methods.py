@@ -25,11 +25,13 @@ from mcp_wsgi.context import LEVELS, SILENCE, Call, Context, enter, leave
 from mcp_wsgi.errors import (
     Cancelled,
     ConfigurationError,
+    InputError,
     InternalError,
     InvalidParams,
     MCPError,
     MethodNotFound,
     MissingArgument,
+    MissingCapability,
     ResourceNotFound,
     ToolError,
     UnknownPrompt,
@@ -43,8 +45,10 @@ from mcp_wsgi.handler import (
     PromptRef,
     ResourceRef,
 )
+from mcp_wsgi.inputs import InputRequired, UrlElicitationRequired, check_capability
 from mcp_wsgi.jsonrpc import encode
 from mcp_wsgi.revisions import LEGACY, META_SERVER_INFO, MODERN, SUPPORTED, Revision
+from mcp_wsgi.rounds import States
 from mcp_wsgi.schema import ArgumentErrors, to_json
 from mcp_wsgi.sealing import Cursors
 from mcp_wsgi.uris import is_uri
@@ -62,7 +66,15 @@ T = TypeVar("T")
 COMPLETION_LIMIT = 100
 #: Most broadcast channels of one session.
 MAX_CHANNELS = 1000
+#: Most rounds of questions of one call in the session era.
+MAX_ROUNDS = 64
+#: What a request brings of earlier rounds.
+_ROUND_PARAMS = frozenset({"inputResponses", "requestState"})
 
+_STATES_ALONE = (
+    "a client was asked something by a server of several processes without the option secret_key: the requestState "
+    "that it brings back is refused by every process but this one. Set a secret_key that all processes share"
+)
 
 # Codes of the protocol. Source: basic/index, "Error Codes".
 _NOT_FOUND = -32002
@@ -80,7 +92,7 @@ def is_failure(error: BaseException) -> bool:
 
     ``sys.exit()`` and a time-out that is no ``Exception`` (gevent's) fail a callback like anything else.
     """
-    return not (is_for_client(error) or isinstance(error, (Cancelled, KeyboardInterrupt)))
+    return not (is_for_client(error) or isinstance(error, (Cancelled, InputRequired, KeyboardInterrupt)))
 
 
 class Method(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,6 +108,7 @@ class Method(msgspec.Struct, frozen=True, kw_only=True):
         list_kind: For a list method, which list.
         stream: Whether the endpoint answers with a stream of its own, instead of ``run``.
         pushes: Whether it makes sense only where a client can be told of changes.
+        asks: Whether the client may be asked something on the way to the result.
     """
 
     run: Callable[[Dispatcher, Call, Context], bytes]
@@ -107,6 +120,7 @@ class Method(msgspec.Struct, frozen=True, kw_only=True):
     list_kind: str | None = None
     stream: bool = False
     pushes: bool = False
+    asks: bool = False
 
 
 class Dispatcher:
@@ -123,7 +137,7 @@ class Dispatcher:
     Attributes:
         holds_streams: Whether the server can hold a stream open while it answers other requests.
         keeps_sessions: Whether there are sessions through which a client can be told of changes.
-        shares_key: Whether each process that may be asked for the next page can read this one's cursors;
+        shares_key: Whether each process that may be asked next can read this one's cursors and states;
             without, a list is one page.
     """
 
@@ -143,6 +157,7 @@ class Dispatcher:
         self.expose_errors = expose_errors
         self.cache_hints = {"ttlMs": int(cache_ttl * 1000), "cacheScope": cache_scope}
         self._private_hints = {**self.cache_hints, "cacheScope": "private"}
+        self.states: States | None = None
         self._has_init = type(handler).init is not Handler.init
         self._own_meta = {
             row.name: {META_SERVER_INFO: handler.server_info.wire(row)} for row in MODERN if row.server_info_in_meta
@@ -152,6 +167,7 @@ class Dispatcher:
         self.keeps_sessions = False
         self.shares_key = True
         self._warned_of_key = False
+        self._warned_of_states = False
         self._listings: dict[tuple[str, str], tuple[Hashable, _Listing]] = {}
 
     # --- the way in -------------------------------------------------------------------------------
@@ -225,7 +241,8 @@ class Dispatcher:
         try:
             return question(ctx)
         except BaseException as error:
-            if not is_failure(error):
+            # Here nobody can be asked, and what is no Exception would get past the endpoint.
+            if not (is_failure(error) or isinstance(error, InputRequired)):
                 raise
             raise self.crash(call, error) from error
         finally:
@@ -257,7 +274,8 @@ class Dispatcher:
         try:
             if self._has_init and method.callback and (call.session is None or not call.session.stateful):
                 ctx.state = self.initial_state(call)
-            result = method.run(self, call, ctx)
+            ctx.may_ask = method.asks
+            result = self._run(method, call, ctx) if method.asks else method.run(self, call, ctx)
             ctx.flush()
         except BaseException as error:
             if not is_failure(error):
@@ -267,6 +285,73 @@ class Dispatcher:
         finally:
             leave(token)
         return result
+
+    # --- questions --------------------------------------------------------------------------------
+
+    def _run(self, method: Method, call: Call, ctx: Context) -> bytes:
+        """Run a method whose callback may ask the client."""
+        ctx.states = self.states
+        if call.revision.asks_in_results and not _ROUND_PARAMS.isdisjoint(call.params):
+            ctx.conversation  # noqa: B018 - whose making refuses what is not valid here
+        try:
+            made = self._attempt(method, call, ctx)
+            if isinstance(made, bytes):
+                return made
+            return (self._round if call.revision.asks_in_results else self._bridged)(method, call, ctx, made)
+        except (InputError, MissingCapability) as error:
+            return self._not_asked(call, error)
+
+    def _attempt(self, method: Method, call: Call, ctx: Context) -> bytes | InputRequired:
+        """Run a method once; returns its result, or what it wants to know first."""
+        try:
+            return method.run(self, call, ctx)
+        except InputRequired as required:
+            required.state = to_json(required.state)
+            return required
+        except UrlElicitationRequired as error:
+            for request in error.requests:
+                ctx.check_question(request)
+                ctx.note_question(request)
+            return error.as_questions(call.revision)
+
+    def _not_asked(self, call: Call, error: InputError | MissingCapability) -> bytes:
+        """The in-band answer to a call whose client cannot be asked; the modern era has an error for that."""
+        if isinstance(error, MissingCapability) and call.revision.asks_in_results:
+            raise error
+        if call.method == "tools/call":
+            return _tool_failure(self, call, str(error))
+        raise InternalError(str(error)) from None
+
+    def _round(self, method: Method, call: Call, ctx: Context, required: InputRequired) -> bytes:
+        """End a round with what the client is asked. Source: basic/patterns/mrtr, "Server Requirements"."""
+        for request in required.requests.values():
+            ctx.check_question(request)
+        if not (self.shares_key or self._warned_of_states):
+            self._warned_of_states = True
+            log.warning(_STATES_ALONE)
+        rounds: Any = ctx.conversation
+        result: dict[str, Any] = rounds.result(required)
+        result["resultType"] = "input_required"
+        if call.revision.server_info_in_meta:
+            result["_meta"] = self._encoded_meta[call.revision.name]
+        return encode(result)
+
+    def _bridged(self, method: Method, call: Call, ctx: Context, required: InputRequired) -> bytes:
+        """Ask the client of the session era what a function for rounds wants to know, and run it again."""
+        conversation: Any = ctx.conversation
+        for _ in range(MAX_ROUNDS):
+            if not required.requests:
+                raise RuntimeError("InputRequired without requests asks the client to call again, which it cannot here")
+            for request in required.requests.values():
+                ctx.check_question(request)
+            conversation.responses = conversation.send(required.requests)
+            conversation.state = required.state
+            ctx.restart()
+            made = self._attempt(method, call, ctx)
+            if isinstance(made, bytes):
+                return made
+            required = made
+        raise RuntimeError(f"a call has at most {MAX_ROUNDS} rounds")
 
     def initial_state(self, call: Call) -> dict[str, Any]:
         """What ``Handler.init`` makes for this call."""
@@ -499,17 +584,30 @@ def _call_tool(dispatcher: Dispatcher, call: Call, ctx: Context) -> bytes:
         call.verify(tool.arguments, arguments)
     output = tool.output
     try:
-        value = handler.handle_tool(name, tool.arguments.bind(arguments), ctx)
+        if tool.requires:
+            check_capability(call.client.capabilities, tool.requires)
+        value = _settled(handler.handle_tool(name, tool.arguments.bind(arguments), ctx))
         result = tool_result(value, to_json=to_json, structured=None if output is None else output.dump)
         wire = tool_result_wire(result, call.revision)
         return encode(dispatcher.envelope(_TOOLS_CALL, call.revision, wire))
     except (ArgumentErrors, ToolError) as problem:
         return _tool_failure(dispatcher, call, str(problem) or f"Tool {name} failed")
+    except MissingCapability as problem:
+        if call.revision.asks_in_results:
+            raise
+        return _tool_failure(dispatcher, call, str(problem))
     except BaseException as error:
         if not is_failure(error):
             raise
         ctx.crashed = True
         return _tool_crash(dispatcher, call, name, error)
+
+
+def _settled(value: Any) -> Any:
+    """What a callback returned; an ``InputRequired`` counts as raised."""
+    if isinstance(value, InputRequired):
+        raise value
+    return value
 
 
 def _tool_crash(dispatcher: Dispatcher, call: Call, name: str, error: BaseException) -> bytes:
@@ -527,7 +625,7 @@ def _read_resource(dispatcher: Dispatcher, call: Call, ctx: Context) -> bytes:
     uri = _text(call.params, "uri")
     if not is_uri(uri):
         raise ResourceNotFound(uri)
-    value = dispatcher.handler.read_resource(uri, ctx)
+    value = _settled(dispatcher.handler.read_resource(uri, ctx))
     contents = resource_contents(value, uri=uri, to_json=to_json)
     result = resource_contents_wire(contents, call.revision)
     # Where each caller sees a list of their own, each reads for themselves, too.
@@ -548,7 +646,8 @@ def _get_prompt(dispatcher: Dispatcher, call: Call, ctx: Context) -> bytes:
     missing = [argument.name for argument in prompt.arguments if argument.required and argument.name not in arguments]
     if missing:
         raise MissingArgument(missing)
-    result = prompt_result(handler.get_prompt(name, arguments, ctx), description=prompt.description)
+    value = _settled(handler.get_prompt(name, arguments, ctx))
+    result = prompt_result(value, description=prompt.description)
     wire = prompt_result_wire(result, call.revision)
     return encode(dispatcher.envelope(METHODS[call.method], call.revision, wire))
 
@@ -615,7 +714,7 @@ _LEGACY = frozenset(row.name for row in LEGACY)
 _MODERN = frozenset(row.name for row in MODERN)
 _BOTH = _LEGACY | _MODERN
 
-_TOOLS_CALL = Method(run=_call_tool, revisions=_BOTH, feature="tools", named_by="name")
+_TOOLS_CALL = Method(run=_call_tool, revisions=_BOTH, feature="tools", named_by="name", asks=True)
 
 #: Every RPC method that is served.
 METHODS: Mapping[str, Method] = {
@@ -634,8 +733,10 @@ METHODS: Mapping[str, Method] = {
     "resources/unsubscribe": Method(
         run=_unsubscribe, revisions=_LEGACY, feature="resources", callback=False, pushes=True
     ),
-    "resources/read": Method(run=_read_resource, revisions=_BOTH, feature="resources", cacheable=True, named_by="uri"),
+    "resources/read": Method(
+        run=_read_resource, revisions=_BOTH, feature="resources", cacheable=True, named_by="uri", asks=True
+    ),
     "prompts/list": Method(run=_list, revisions=_BOTH, feature="prompts", cacheable=True, list_kind="prompts"),
-    "prompts/get": Method(run=_get_prompt, revisions=_BOTH, feature="prompts", named_by="name"),
+    "prompts/get": Method(run=_get_prompt, revisions=_BOTH, feature="prompts", named_by="name", asks=True),
     "completion/complete": Method(run=_complete, revisions=_BOTH, feature="completions"),
 }

@@ -327,7 +327,8 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
             "calls",
             _streams,
             "Most calls of a process that wait for their clients' answers (session era); more are refused. None: "
-            "1000 in greenlets, 2 in threads, where each keeps a thread of the server from other work.",
+            "half of max_calls in greenlets, at most 1000; 2 in threads, where each keeps a thread of the server from "
+            "other work, so a server of fewer than 4 threads wants less.",
         ),
         "state_ttl": Option(
             900.0,

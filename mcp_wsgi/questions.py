@@ -6,6 +6,7 @@ be served by any thread or greenlet. What ties them together is an id that nobod
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -16,8 +17,15 @@ from mcp_wsgi.workers import guard
 
 __all__ = ["Question", "Questions", "Signal"]
 
+log = logging.getLogger("mcp_wsgi")
+
 _ID_BYTES = 16
 _RETRY_AFTER = 10
+_SEVERAL_PROCESSES = (
+    "a client of the session era is asked something by a server of several processes: its answer is a request of its "
+    "own, and one that reaches another process is lost, so that the call waits for input_timeout. Run one process "
+    "(gunicorn --workers 1), or send all requests of a session to the same one"
+)
 
 
 class Signal(Protocol):
@@ -57,10 +65,14 @@ class Questions:
     Args:
         limit: How many calls may wait. Each holds a worker, and a connection of the server.
         random_text: Returns URL-safe text of so many random bytes.
+        several: Whether the server runs other processes, too, which may get the answers.
     """
 
-    def __init__(self, limit: int, random_text: Callable[[int], str] = secrets.token_urlsafe) -> None:
+    def __init__(
+        self, limit: int, random_text: Callable[[int], str] = secrets.token_urlsafe, *, several: bool = False
+    ) -> None:
         self.limit = limit
+        self._to_warn = several
         self._random_text = random_text
         self._lock = guard()
         self._open: dict[str, Question] = {}
@@ -87,8 +99,11 @@ class Questions:
                     f"Overloaded: {self.limit} calls are waiting for their clients", retry_after=_RETRY_AFTER
                 )
             self._calls += 1
+            warn, self._to_warn = self._to_warn, False
             asked = [Question(self._random_text(_ID_BYTES), owner, signal) for _ in range(count)]
             self._open.update((question.id, question) for question in asked)
+        if warn:
+            log.warning(_SEVERAL_PROCESSES)
         return asked
 
     def close(self, asked: list[Question]) -> None:

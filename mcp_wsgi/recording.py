@@ -12,15 +12,14 @@ from typing import Any
 
 from mcp_wsgi.errors import Cancelled
 from mcp_wsgi.eventlog import NOTHING, Event, EventLog, Reader
-from mcp_wsgi.exchange import Answer, Clock, Exchange
+from mcp_wsgi.exchange import NO_ANSWER, Answer, Clock, Exchange
 from mcp_wsgi.options import Options
+from mcp_wsgi.questions import Questions
 from mcp_wsgi.workers import NOTHING as NOTHING_YET
 from mcp_wsgi.workers import Crew
 
-__all__ = ["NO_ANSWER", "RecordedExchange"]
+__all__ = ["RecordedExchange"]
 
-#: What the caller of a cancelled call gets: no response.
-NO_ANSWER = Answer(b"", 202, ok=False)
 #: Tells the request's side that the answer has become a stream.
 _OPENED: Any = object()
 
@@ -41,6 +40,8 @@ class RecordedExchange(Exchange):
         failed: Makes the answer of an error.
         withdraw: Called when the caller is freed before the callback is through: what has not begun
             is not to begin.
+        questions: As of ``Exchange``.
+        stay_alone: Called with ``True`` while the callback waits for its client; default: nobody is told.
     """
 
     __slots__ = (
@@ -54,6 +55,7 @@ class RecordedExchange(Exchange):
         "_polls",
         "_reader",
         "_room",
+        "_tell_alone",
         "_through",
         "_withdraw",
     )
@@ -71,8 +73,10 @@ class RecordedExchange(Exchange):
         holds: bool,
         failed: Callable[[Any], Answer],
         withdraw: Callable[[], object],
+        questions: Questions | None = None,
+        stay_alone: Callable[[bool], object] | None = None,
     ) -> None:
-        super().__init__(crew, options, clock, streaming=streaming, late=late)
+        super().__init__(crew, options, clock, streaming=streaming, late=late, questions=questions)
         self._get_log = log
         self._log: EventLog | None = None
         self._polls = polls
@@ -80,6 +84,7 @@ class RecordedExchange(Exchange):
         self._brief = polls and not holds and crew.concurrent
         self._failed = failed
         self._withdraw = withdraw
+        self._tell_alone = stay_alone
         self._reader: Reader | None = None
         self._claimed = False  # somebody has the right to answer
         self._early: Answer | None = None  # what a cancel said before there was a job
@@ -134,11 +139,16 @@ class RecordedExchange(Exchange):
                 log.watch(name, self._room)
             return self._room
 
+    def _stay_alone(self, alone: bool) -> None:
+        if self._tell_alone is not None:
+            self._tell_alone(alone)
+
     def _shut(self) -> None:
         """Take nothing any more, and let nobody wait for the reader."""
         self._open = False
         if self._room is not None:
             self._room.set()
+        self._rouse()
 
     def close_stream(self) -> bool:
         """End the connection of a client that comes back for the rest; see ``Context.close_stream``."""

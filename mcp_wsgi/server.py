@@ -55,6 +55,7 @@ from mcp_wsgi.handler import (
     Tool,
     overridden_features,
 )
+from mcp_wsgi.inputs import InputRequired
 from mcp_wsgi.registry import Registry
 from mcp_wsgi.schema import to_json
 
@@ -142,6 +143,7 @@ class MCPServer(Handler):
         input_schema: Mapping[str, Any] | None = None,
         output_schema: Mapping[str, Any] | None = None,
         structured_output: bool | None = None,
+        requires: Sequence[str] = (),
     ) -> Callable[[F], F]: ...
 
     def tool(self, name: Any = None, **options: Any) -> Any:
@@ -162,6 +164,8 @@ class MCPServer(Handler):
             output_schema: JSON Schema of the structured result; default: made from the return annotation.
             structured_output: ``False`` for no structured result whatever the annotation says,
                 ``True`` to insist on one; default: as the annotation says.
+            requires: What the client must have declared, such as ``elicitation`` or ``sampling``: any
+                other is told so before the function runs; default: nothing.
 
         Raises:
             RegistrationError: A taken or wrong name, a signature or schema that cannot be served.
@@ -196,6 +200,7 @@ class MCPServer(Handler):
         input_schema: Mapping[str, Any] | None = None,
         output_schema: Mapping[str, Any] | None = None,
         structured_output: bool | None = None,
+        requires: Sequence[str] = (),
     ) -> Tool: ...
 
     def add_tool(self, tool: Any, /, *function: Any, **options: Any) -> Tool:
@@ -480,6 +485,8 @@ class MCPServer(Handler):
             value = entry.call(arguments, ctx)
         except ResourceNotFound:
             raise ResourceNotFound(uri) from None  # the client knows the URI only as it was asked for
+        if isinstance(value, InputRequired):
+            raise value
         return resource_contents(value, uri=uri, to_json=to_json, mime_type=entry.item.mime_type)
 
     def may_subscribe(self, uri: str, ctx: Context) -> bool:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from mcp_wsgi.errors import ConfigurationError, HeaderMismatch
+from mcp_wsgi.errors import ConfigurationError, HeaderMismatch, MCPError
 from mcp_wsgi.handler import Handler, ListKind, PromptRef, ResourceRef
 from mcp_wsgi.http_client import Answer, BodyError, HTTPReply, Transport, WSGIApplication, WSGITransport
 from mcp_wsgi.results import (
@@ -70,7 +70,18 @@ __all__ = [
 
 R = TypeVar("R", bound=Reply)
 OnMessage = Callable[[Message], object]
+#: Takes the method and parameters of a question of the server, returns the result.
+OnQuestion = Callable[[str, dict[str, Any]], Mapping[str, Any]]
 OnProgress = Callable[[float, "float | None", "str | None"], object]
+
+#: Rounds of questions after which a request is given up.
+MAX_ROUNDS = 64
+#: What a client declares that can be asked anything.
+ALL_CAPABILITIES: Mapping[str, Any] = {
+    "elicitation": {"form": {}, "url": {}},
+    "roots": {},
+    "sampling": {"context": {}, "tools": {}},
+}
 
 # Source: basic/transports/streamable-http, "Standard Request Headers".
 _NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
@@ -97,7 +108,13 @@ class Client:
         headers: Header fields of every request, such as ``Authorization``; default: none.
         path: Path of the endpoint.
         on_message: Called with each message of the server as it comes; default: nobody is told.
-        capabilities: The ``ClientCapabilities`` object; default: empty.
+        answer: Answers each question of the server (elicitation, sampling, roots) by its method and
+            parameters with a result; an ``MCPError`` that it raises refuses, in the session era. In the
+            modern era, which has no refusal, that reaches the caller, and with results the request
+            is sent again. Default: questions are refused, and an
+            ``input_required`` result is returned as it is.
+        capabilities: The ``ClientCapabilities`` object; default: empty, with ``answer`` all that can be
+            asked.
         client_info: The ``Implementation`` object; default: names this client.
         environ: Entries that replace those of each request's WSGI environ; default: none.
         options: Options of ``MCPApp``; for a handler only.
@@ -115,6 +132,7 @@ class Client:
         headers: Mapping[str, str] | None = None,
         path: str = "/mcp",
         on_message: OnMessage | None = None,
+        answer: OnQuestion | None = None,
         capabilities: Mapping[str, Any] | None = None,
         client_info: Mapping[str, Any] | None = None,
         environ: Mapping[str, Any] | None = None,
@@ -123,10 +141,13 @@ class Client:
         self.revision = _revision(revision)
         self.headers = dict(headers or {})
         self.on_message = on_message
-        self.capabilities = dict(capabilities or {})
+        self.answer = answer
+        self.capabilities = dict((ALL_CAPABILITIES if answer else {}) if capabilities is None else capabilities)
         self.client_info = dict(client_info or {"name": "mcp-wsgi-client", "version": "0"})
         self.session_id: str | None = None
-        self._transport = _transport(target, path, environ, principal, options)
+        # A client of the session era is known to take questions only where it is remembered.
+        defaults = {"sessions": True} if answer is not None else {}
+        self._transport = _transport(target, path, environ, principal, options, defaults)
         self._ids = itertools.count(1)
         self._tokens = itertools.count(1)
         self._opened = False
@@ -350,13 +371,44 @@ class Client:
     ) -> R:
         if progress is not None and progress_token is None:
             progress_token = f"progress-{next(self._tokens)}"
-        notifications = []
-        with self.stream(method, params, progress_token=progress_token, log_level=log_level, meta=meta) as stream:
-            for message in stream:
-                if "method" in message and "id" not in message:
-                    notifications.append(message)
-                    _tell(progress, message)
-            return kind(stream.result(), tuple(notifications), stream.http)
+        notifications: list[Message] = []
+        given = dict(params or {})
+        for _ in range(MAX_ROUNDS):
+            with self.stream(method, given, progress_token=progress_token, log_level=log_level, meta=meta) as stream:
+                for message in stream:
+                    if "method" in message and "id" in message:
+                        self._answer_request(message)
+                    elif "method" in message:
+                        notifications.append(message)
+                        _tell(progress, message)
+                reply = kind(stream.result(), tuple(notifications), stream.http)
+            if self.answer is None or reply.raw.get("resultType") != "input_required":
+                return reply
+            given = {**(params or {}), **self._next_round(self.answer, reply.raw)}
+        raise ProtocolError(0, f"the server asks on and on: {MAX_ROUNDS} rounds were not enough", reply=stream.http)
+
+    def _answer_request(self, message: Message) -> None:
+        """Answer a question of the session era, which is a request of the server's own."""
+        answer: Message = {"jsonrpc": "2.0", "id": message["id"]}
+        try:
+            if self.answer is None:
+                raise MCPError("this client answers no questions", code=-32601)  # noqa: TRY301 - refused like any
+            answer["result"] = dict(self.answer(message["method"], message.get("params", {})))
+        except MCPError as refused:
+            answer["error"] = {"code": refused.code, "message": refused.message}
+        reply = HTTPReply.read(self._send("POST", answer))
+        if reply.status != 202:
+            raise refusal(reply)
+
+    def _next_round(self, answer: OnQuestion, result: Mapping[str, Any]) -> dict[str, Any]:
+        """What the next round of a modern request brings."""
+        asked = result.get("inputRequests", {})
+        brought: dict[str, Any] = {
+            "inputResponses": {key: dict(answer(each["method"], each.get("params", {}))) for key, each in asked.items()}
+        }
+        if "requestState" in result:
+            brought["requestState"] = result["requestState"]
+        return brought
 
     def stream(
         self,
@@ -641,12 +693,13 @@ def _transport(
     environ: Mapping[str, Any] | None,
     principal: Any,
     options: Mapping[str, Any],
+    defaults: Mapping[str, Any],
 ) -> Transport:
     given = {**options, "principal": principal} if principal is not None else options
     if isinstance(target, Handler):
         if principal is not None:
             options = {"auth": lambda request: principal, **options}
-        app = MCPApp(target, **{"workers": "inline", "path": path, **options})
+        app = MCPApp(target, **{"workers": "inline", "path": path, **defaults, **options})
         return WSGITransport(app, path=path, environ=environ)
     if given:
         raise ConfigurationError(

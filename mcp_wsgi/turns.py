@@ -9,7 +9,10 @@ from typing import Any, Protocol
 from mcp_wsgi.errors import Overloaded
 from mcp_wsgi.workers import guard
 
-__all__ = ["Event", "Turn", "Turns"]
+__all__ = ["NOT_BEHIND", "Event", "Turn", "Turns"]
+
+#: What those are told that were to wait behind a call that stays alone.
+NOT_BEHIND = "Overloaded: a call of this session waits for its client"
 
 
 class Event(Protocol):
@@ -32,13 +35,14 @@ class Turns:
 
     # A turn goes from waiting to active to over, or skips one; it moves with the lock held.
 
-    __slots__ = ("_active", "_clock", "_lock", "_max_pending", "_waiting")
+    __slots__ = ("_active", "_alone", "_clock", "_lock", "_max_pending", "_waiting")
 
     def __init__(self, max_pending: int, clock: Callable[[], float] = monotonic) -> None:
         self._max_pending = max_pending
         self._clock = clock
         self._lock = guard()
         self._active: Turn | None = None
+        self._alone = False  # nobody may queue up behind it
         # A dict, as a queue that anybody can leave from the middle at no cost.
         self._waiting: dict[Turn, None] = {}
 
@@ -55,11 +59,13 @@ class Turns:
                 somebody to wait for. Must not block.
 
         Raises:
-            Overloaded: ``max_pending`` calls wait already.
+            Overloaded: ``max_pending`` calls wait already, or nobody may wait; see ``Turn.stay_alone``.
         """
         with self._lock:
             if self._active is None:
                 self._active = turn = Turn(self, None)
+            elif self._alone:
+                raise Overloaded(NOT_BEHIND)
             elif len(self._waiting) < self._max_pending:
                 turn = Turn(self, make_event())
                 self._waiting[turn] = None
@@ -87,6 +93,20 @@ class Turns:
         turn.event.set()
         return True
 
+    def stay_alone(self, turn: Turn, alone: bool) -> None:
+        """See ``Turn.stay_alone``."""
+        sent_away: list[Turn] = []
+        with self._lock:
+            if self._active is turn:
+                self._alone = alone
+                if alone:
+                    sent_away = list(self._waiting)
+                    self._waiting.clear()
+            for waiting in sent_away:
+                waiting.sent_away = True
+        for waiting in sent_away:
+            waiting.event.set()
+
     def leave(self, turn: Turn) -> None:
         """See ``Turn.leave``."""
         with self._lock:
@@ -95,6 +115,7 @@ class Turns:
                 del self._waiting[turn]
                 woken = turn
             elif self._active is turn:
+                self._alone = False
                 self._active = woken = next(iter(self._waiting), None)
                 if woken is not None:
                     del self._waiting[woken]
@@ -107,13 +128,15 @@ class Turn:
 
     Attributes:
         event: Set when the turn no longer waits.
+        sent_away: Whether it was to wait behind a call that stays alone.
     """
 
-    __slots__ = ("_turns", "event")
+    __slots__ = ("_turns", "event", "sent_away")
 
     def __init__(self, turns: Turns, event: Any) -> None:
         self._turns = turns
         self.event = event
+        self.sent_away = False
 
     def wait(self, timeout: float) -> bool:
         """Wait until it is this call's turn.
@@ -133,6 +156,14 @@ class Turn:
             Whether it was still waiting. May be called from any thread or greenlet.
         """
         return self._turns.withdraw(self)
+
+    def stay_alone(self, alone: bool) -> None:
+        """Send away all that wait behind this call, whose turn it is, and let nobody queue up; or again.
+
+        For a call that waits for its client: what waits behind it would hold a thread each, perhaps
+        the very thread that the client's answer needs.
+        """
+        self._turns.stay_alone(self, alone)
 
     def leave(self) -> None:
         """Give up the place, wherever it is, for good; the next call gets its turn if this had it.

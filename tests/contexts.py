@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
 
 from mcp_wsgi.context import Call, Context
+from mcp_wsgi.errors import InputError
 from mcp_wsgi.revisions import MODERN
 
 __all__ = ["context"]
@@ -28,6 +30,9 @@ class Heard:
 
     def close_stream(self) -> bool:
         return False
+
+    def ask(self, owner: tuple[str | None, ...], requests: Sequence[tuple[str, dict[str, Any]]]) -> list[Any]:
+        raise InputError("nobody is there")
 
 
 def context(method: str = "tools/call", **call: Any) -> Context:

@@ -26,6 +26,7 @@ from mcp_wsgi import MCPServer
 
 mcp = MCPServer("my shop")
 application = mcp.wsgi_app(path="/own", auth=lambda request: None)
+keyed = mcp.wsgi_app(secret_key="a key that all workers have")
 
 def plain(environ, start_response):
     start_response("204 No Content", [])
@@ -78,6 +79,25 @@ def test_an_application_takes_no_options(setting: dict[str, Any]) -> None:
     words = f"has its own options: {name} cannot be set here; set .* wsgi_app\\({name}=...\\), or name the MCPServer"
     with pytest.raises(TargetError, match=words):
         build(Settings(target="shop_server:application", **setting), implied={})
+
+
+@pytest.mark.parametrize(
+    ("named", "workers", "served"),
+    [
+        ("shop_server:application", 2, False),
+        ("shop_server:application", 1, True),
+        ("shop_server:keyed", 2, True),
+        ("shop_server:mcp", 2, True),
+        ("shop_server:plain", 2, True),
+    ],
+)
+def test_workers_that_could_not_read_each_others_seals_are_refused(named: str, workers: int, served: bool) -> None:
+    settings = Settings(target=named, workers=workers)
+    if served:
+        assert callable(build(settings, implied={}))
+    else:
+        with pytest.raises(TargetError, match=r"has no secret_key: each of 2 workers .* wsgi_app\(secret_key=...\)"):
+            build(settings, implied={})
 
 
 def test_a_path_that_is_no_path_is_refused_for_any_application() -> None:

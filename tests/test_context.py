@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from contextvars import copy_context
 from decimal import Decimal
@@ -16,10 +17,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_wsgi.context import LEVELS, Call, ClientInfo, Context, ContextLogHandler, current_context, enter
-from mcp_wsgi.errors import Cancelled
-from mcp_wsgi.revisions import MODERN
+from mcp_wsgi.content import Message
+from mcp_wsgi.context import LEVELS, SILENCE, Call, ClientInfo, Context, ContextLogHandler, current_context, enter
+from mcp_wsgi.errors import Cancelled, InputError, MissingCapability
+from mcp_wsgi.inputs import ElicitForm, ElicitResult, ElicitUrl, ListRoots, Root
+from mcp_wsgi.revisions import MODERN, REVISIONS
 from mcp_wsgi.schema import OutputError
+from tests.asking import ALL, SURE, accept, sampled
 
 REVISION = MODERN[0]
 
@@ -43,6 +47,9 @@ class Sink:
 
     def close_stream(self) -> bool:
         return False
+
+    def ask(self, owner: tuple[str | None, ...], requests: Sequence[tuple[str, dict[str, Any]]]) -> list[Any]:
+        raise InputError("nobody is there")
 
     @property
     def params(self) -> list[Any]:
@@ -469,3 +476,174 @@ def test_arguments_that_log_on_the_way_do_not_go_round_in_circles(logger: loggin
     sink, handler = Sink(), ContextLogHandler()
     during(context(sink, level="debug"), lambda: handler.handle(record("%s", Chatty())))
     assert [params["data"] for params in sink.params] == ["asked", "chatty"]
+
+
+# --- questions ------------------------------------------------------------------------------------
+
+LEGACY = REVISIONS["2025-11-25"]
+
+
+class Answering(Sink):
+    """A client of the session era that gives the same answer to everything; keeps what it was asked."""
+
+    def __init__(self, answer: Any) -> None:
+        super().__init__()
+        self.answer = answer
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+
+    def ask(self, owner: tuple[str | None, ...], requests: Sequence[tuple[str, dict[str, Any]]]) -> list[Any]:
+        self.asked += requests
+        return [self.answer] * len(requests)
+
+
+class Known:
+    """A session that notes which pages its user was asked to open."""
+
+    id, stateful = "s", True
+
+    def __init__(self) -> None:
+        self.pages: list[str] = []
+
+    def note_elicitation(self, name: str) -> None:
+        self.pages.append(name)
+
+
+def asking(answer: Any, method: str = "tools/call", capabilities: Any = ALL) -> tuple[Context, Answering, Any]:
+    session: Any = Known()
+    sink, client = Answering(answer), ClientInfo({}, capabilities)
+    return Context(Call(method, {}, 1, LEGACY, client=client, session=session), sink), sink, session
+
+
+def test_a_form_comes_back_as_its_type() -> None:
+    ctx, sink, _ = asking(accept(sure=True))
+    assert ctx.elicit("Sure?", SURE) == ElicitResult("accept", {"sure": True})
+    assert sink.asked == [("elicitation/create", {"mode": "form", "message": "Sure?", "requestedSchema": SURE})]
+
+
+def test_a_page_gets_an_id_that_the_session_notes() -> None:
+    """T25-ELI-03"""
+    ctx, sink, session = asking({"action": "accept"})
+    answers = [ctx.elicit_url("Pay", "https://pay.example"), ctx.elicit_url("Pay", "https://pay.example", id="mine")]
+    names = [params["elicitationId"] for _, params in sink.asked]
+    assert [answer.id for answer in answers] == names == session.pages
+    assert (names[1], len(names[0]) >= 22) == ("mine", True)
+
+
+def test_pages_that_are_asked_for_together_are_noted_too() -> None:
+    ctx, _, session = asking({"action": "decline"})
+    ctx.ask({"a": ElicitUrl("A", "https://a.example", "1"), "b": ElicitUrl("B", "https://b.example", "2")})
+    assert session.pages == ["1", "2"]
+
+
+@pytest.mark.parametrize("messages", ["hi", Message("user", "hi"), [Message("user", "hi")]])
+def test_a_model_is_sampled_from_text_or_messages(messages: Any) -> None:
+    ctx, sink, _ = asking(sampled("Paris"))
+    assert ctx.sample(messages, max_tokens=5, temperature=0.5).text == "Paris"
+    message = {"role": "user", "content": {"type": "text", "text": "hi"}}
+    assert sink.asked == [
+        ("sampling/createMessage", {"messages": [message], "maxTokens": 5, "temperature": 0.5}),
+    ]
+
+
+def test_roots_are_asked_for_each_time() -> None:
+    """T25-ROOT-01: so a change is seen without being told of."""
+    ctx, sink, _ = asking({"roots": [{"uri": "file:///a"}]})
+    sink_answers = [ctx.list_roots()]
+    sink.answer = {"roots": []}
+    sink_answers.append(ctx.list_roots())
+    assert sink_answers == [(Root("file:///a"),), ()]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (lambda ctx: ctx.elicit("?", SURE, key="a"), lambda ctx: ctx.elicit("!", SURE, key="a")),
+        (lambda ctx: ctx.elicit("?", SURE, key="elicitation-1"), lambda ctx: ctx.elicit("?", SURE)),
+        (lambda ctx: ctx.elicit("?", SURE), lambda ctx: ctx.elicit("?", SURE, key="elicitation-1")),
+        (lambda ctx: ctx.ask({"a": ElicitForm("?", SURE)}), lambda ctx: ctx.ask({"a": ElicitForm("?", SURE)})),
+        (lambda ctx: ctx.elicit_url("?", "https://a.example", key="a"), lambda ctx: ctx.elicit("?", SURE, key="a")),
+    ],
+)
+def test_two_questions_have_two_keys(first: Any, second: Any) -> None:
+    """In either era, so that what works in one works in the other."""
+    ctx, _, _ = asking({"action": "decline"})
+    first(ctx)
+    with pytest.raises(RuntimeError, match="two questions have the key"):
+        second(ctx)
+    ctx.restart()
+    second(ctx)
+
+
+def test_questions_without_a_key_are_told_apart_by_their_order() -> None:
+    ctx, sink, _ = asking({"action": "decline"})
+    for number in range(3):
+        ctx.elicit(f"{number}?", SURE)
+    assert [params["message"] for _, params in sink.asked] == ["0?", "1?", "2?"]
+
+
+def test_a_question_that_could_not_be_asked_leaves_its_key_free() -> None:
+    ctx, _, _ = asking({"action": "decline"}, capabilities={"elicitation": {}})
+    with pytest.raises(MissingCapability):
+        ctx.elicit_url("?", "https://a.example", key="a")
+    assert ctx.elicit("?", SURE, key="a").action == "decline"
+
+
+def test_a_step_runs_once_and_gives_its_json_form() -> None:
+    ctx, _, _ = asking({})
+    counter = itertools.count(1)
+    found = [ctx.once("a", lambda: (next(counter), {"b": (2,)})) for _ in range(2)]
+    assert found == [[1, {"b": [2]}]] * 2
+
+
+def test_a_step_that_fails_is_tried_again() -> None:
+    ctx, _, _ = asking({})
+    ready: list[int] = []
+    with pytest.raises(IndexError):
+        ctx.once("a", ready.pop)
+    ready.append(5)
+    assert ctx.once("a", ready.pop) == 5
+
+
+def test_a_step_gives_json_or_fails() -> None:
+    ctx, _, _ = asking({})
+    with pytest.raises(OutputError):
+        ctx.once("a", object)
+
+
+def test_nobody_is_asked_but_in_a_call_a_read_or_a_prompt() -> None:
+    """S26-MRTR-02"""
+    ctx, sink, _ = asking({"roots": []}, "completion/complete")
+    ctx.may_ask = False
+    with pytest.raises(RuntimeError, match="not in completion/complete"):
+        ctx.list_roots()
+    assert (sink.asked, ctx.once("a", lambda: 1)) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    ("ask", "missing"),
+    [
+        (lambda ctx: ctx.elicit("?", SURE), "elicitation"),
+        (lambda ctx: ctx.elicit_url("?", "https://a.example"), "elicitation.url"),
+        (lambda ctx: ctx.sample("?", max_tokens=1), "sampling"),
+        (lambda ctx: ctx.list_roots(), "roots"),
+    ],
+)
+def test_what_was_not_declared_is_not_asked(ask: Callable[[Context], object], missing: str) -> None:
+    """S26-BASE-17, S26-MRTR-05"""
+    ctx, sink, _ = asking({}, capabilities={})
+    with pytest.raises(MissingCapability) as caught:
+        ask(ctx)
+    assert (caught.value.names, sink.asked) == ((missing,), [])
+
+
+def test_of_several_questions_none_is_asked_if_one_cannot_be() -> None:
+    ctx, sink, _ = asking({"roots": []}, capabilities={"roots": {}})
+    with pytest.raises(MissingCapability):
+        ctx.ask({"a": ListRoots(), "b": ElicitForm("?", SURE)})
+    assert sink.asked == []
+
+
+def test_there_is_nobody_to_ask_behind_silence() -> None:
+    call = Call("tools/call", {}, 1, LEGACY, client=ClientInfo({}, ALL))
+    with pytest.raises(InputError, match="cannot be asked here"):
+        Context(call, SILENCE).list_roots()

@@ -221,6 +221,20 @@ def test_everything_lists_what_it_has(client: Client) -> None:
         "json_schema_2020_12_tool",
         "test_trigger_tool_change",
         "test_trigger_prompt_change",
+        "test_elicitation",
+        "test_sampling",
+        "test_elicitation_sep1034_defaults",
+        "test_elicitation_sep1330_enums",
+        "test_missing_capability",
+        "test_streaming_elicitation",
+        "test_input_required_result_elicitation",
+        "test_input_required_result_sampling",
+        "test_input_required_result_list_roots",
+        "test_input_required_result_request_state",
+        "test_input_required_result_multiple_inputs",
+        "test_input_required_result_multi_round",
+        "test_input_required_result_tampered_state",
+        "test_input_required_result_capabilities",
     ]
     assert [item["uri"] for item in client.list_resources()] == [
         "test://static-text",
@@ -229,6 +243,7 @@ def test_everything_lists_what_it_has(client: Client) -> None:
     ]
     assert [item["uriTemplate"] for item in client.list_resource_templates()] == ["test://template/{id}/data"]
     assert client.list_prompts().names == [
+        "test_input_required_result_prompt",
         "test_simple_prompt",
         "test_prompt_with_arguments",
         "test_prompt_with_embedded_resource",

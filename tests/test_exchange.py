@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice
+from queue import Queue
 from time import monotonic
 from typing import Any
 
@@ -17,9 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_wsgi.context import Call, Context
-from mcp_wsgi.errors import Cancelled, Overloaded
+from mcp_wsgi.errors import Cancelled, InputError, Overloaded
 from mcp_wsgi.exchange import Answer, Exchange
 from mcp_wsgi.options import Options
+from mcp_wsgi.questions import Questions
 from mcp_wsgi.revisions import MODERN
 from mcp_wsgi.workers import NOTHING, Crew, Job, crew_for, patched_by_gevent
 from tests.patched import run_patched
@@ -180,6 +182,131 @@ def test_a_stream_after_nothing_at_all() -> None:
     exchange, _ = scripted(NOTHING, DONE, stream_after=0)
     assert exchange.first() is None
     assert list(exchange.messages()) == [None, b"done"]
+
+
+# --- questions ------------------------------------------------------------------------------------
+
+OWNER = ("session", None, "")
+
+
+def asks(exchange: Exchange) -> Answer:
+    """A callback that asks two questions and ends as endpoints let it end."""
+    try:
+        results = exchange.ask(OWNER, [("roots/list", {}), ("elicitation/create", {"n": 1})])
+    except InputError as problem:
+        return Answer(f"{type(problem).__name__}: {problem}".encode())
+    except Cancelled:
+        return STOPPED
+    return Answer(json.dumps(results).encode())
+
+
+def asking(
+    crew: Crew, callback: Callable[[Exchange], Answer] = asks, **options: Any
+) -> tuple[Questions, Exchange, Any, list[str]]:
+    """A call that has asked: its exchange, the messages to come, and the ids of its questions."""
+    questions = Questions(5)
+    exchange = Exchange(crew, Options.build(options), monotonic, streaming=True, late=lambda: LATE, questions=questions)
+    exchange.start(callback)
+    assert exchange.first() is None
+    messages = exchange.messages()
+    asked = [json.loads(message) for message in islice(filter(None, messages), 2)]
+    assert [each["method"] for each in asked] == ["roots/list", "elicitation/create"]
+    return questions, exchange, messages, [each["id"] for each in asked]
+
+
+def test_a_callback_goes_on_with_the_answers_in_the_order_of_its_questions(crew: Crew) -> None:
+    questions, _, messages, (first, second) = asking(crew)
+    assert questions.answer(second, OWNER, {"n": 2}, None)
+    assert questions.answer(first, OWNER, {"n": 1}, None)
+    assert list(messages) == [b'[{"n": 1}, {"n": 2}]']
+    assert len(questions) == 0
+
+
+def test_a_refusal_is_raised_where_it_was_asked(crew: Crew) -> None:
+    questions, _, messages, (first, second) = asking(crew)
+    questions.answer(first, OWNER, {"n": 1}, None)
+    questions.answer(second, OWNER, None, {"code": -1, "message": "no"})
+    assert list(messages) == [b"InputRefused: The client refused: no"]
+
+
+def test_a_question_is_withdrawn_when_its_time_is_over(crew: Crew) -> None:
+    """T25-LIFE-05: and only such as has no answer."""
+    questions, _, messages, (first, second) = asking(crew, input_timeout=0.1)
+    questions.answer(first, OWNER, {}, None)
+    told, last = list(messages)
+    assert json.loads(told)["method"] == "notifications/cancelled"
+    assert (json.loads(told)["params"]["requestId"], last) == (
+        second,
+        b"InputTimeout: The client did not answer in time",
+    )
+    assert not questions.answer(second, OWNER, {}, None)
+
+
+def test_the_deadline_stands_still_while_a_client_is_asked(concurrent: Crew) -> None:
+    """T25-LIFE-06"""
+    questions, _, messages, ids = asking(concurrent, request_timeout=0.6, keepalive=0.1)
+    assert [next(messages) for _ in range(8)] == [None] * 8
+    for identity in ids:
+        questions.answer(identity, OWNER, {}, None)
+    assert list(filter(None, messages)) == [b"[{}, {}]"]
+
+
+@pytest.mark.parametrize("cancel", [True, False])
+def test_who_waits_for_a_client_hears_that_it_has_gone(concurrent: Crew, cancel: bool) -> None:
+    ended: Queue[Answer] = Queue()
+
+    def callback(exchange: Exchange) -> Answer:
+        try:
+            answer = asks(exchange)
+        except BaseException:
+            ended.put(STOPPED)
+            raise
+        ended.put(answer)
+        return answer
+
+    questions, exchange, _, ids = asking(concurrent, callback)
+    exchange.leave(cancel=cancel)
+    assert ended.get(timeout=WAIT) is STOPPED
+    assert [questions.answer(identity, OWNER, {}, None) for identity in ids] == [False, False]
+
+
+def test_an_inline_callback_that_waits_ends_with_its_stream() -> None:
+    questions, exchange, messages, _ = asking(crew_for("inline", 1))
+    exchange.leave(cancel=True)
+    messages.close()
+    assert len(questions) == 0
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+def test_nobody_is_asked_without_a_stream_or_a_way_back(crew: Crew, streaming: bool) -> None:
+    questions = None if streaming else Questions(5)
+    exchange = Exchange(crew, Options.build({}), monotonic, streaming=streaming, late=lambda: LATE, questions=questions)
+    exchange.start(asks)
+    answer = exchange.first()
+    assert answer is not None
+    assert answer.body.startswith(b"InputError: The client cannot be asked: it takes no stream")
+
+
+def test_a_call_that_finds_no_room_to_wait_is_refused(crew: Crew) -> None:
+    questions = Questions(0)
+    exchange = Exchange(crew, Options.build({}), monotonic, streaming=True, late=lambda: LATE, questions=questions)
+
+    def callback(exchange: Exchange) -> Answer:
+        with pytest.raises(Overloaded):
+            exchange.ask(OWNER, [("roots/list", {})])
+        return DONE
+
+    exchange.start(callback)
+    assert exchange.first() is DONE
+
+
+def test_answers_to_many_callbacks_go_to_their_own(concurrent: Crew) -> None:
+    calls = [asking(concurrent) for _ in range(20)]
+    for number, (questions, _, _, ids) in enumerate(calls):
+        for identity in ids:
+            assert questions.answer(identity, OWNER, {"n": number}, None)
+    for number, (_, _, messages, _) in enumerate(calls):
+        assert [json.loads(message) for message in messages] == [[{"n": number}] * 2]
 
 
 # --- times ----------------------------------------------------------------------------------------

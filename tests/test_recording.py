@@ -19,13 +19,13 @@ from greenlet import getcurrent, greenlet
 
 from mcp_wsgi.errors import Cancelled, InternalError, Overloaded, SessionNotFound
 from mcp_wsgi.eventlog import Event, EventLog, parse_event_id
-from mcp_wsgi.exchange import Answer, Exchange
+from mcp_wsgi.exchange import NO_ANSWER, Answer, Exchange
 from mcp_wsgi.handler import Handler
 from mcp_wsgi.keeper import Keeper
 from mcp_wsgi.live import LiveSession
 from mcp_wsgi.methods import Dispatcher
 from mcp_wsgi.options import Options
-from mcp_wsgi.recording import NO_ANSWER, RecordedExchange
+from mcp_wsgi.recording import RecordedExchange
 from mcp_wsgi.sealing import Cursors, Sealer
 from mcp_wsgi.stores.memory import MemoryStore
 from mcp_wsgi.turns import Turns
@@ -1053,7 +1053,7 @@ class Race:
         self.keeper = Keeper(self.store, self.dispatcher, self.options, self.new_live)
         self.calls = Calls(
             self.dispatcher, self.options, lambda: self.crew, self.scheduler.clock,
-            status=lambda code: 200, cancel_on_close=False,
+            status=lambda code: 200, cancel_on_close=False, questions=lambda: None,
         )  # fmt: skip
         session = record(revision=self.dice.choice(["2025-11-25", "2025-06-18"]), principal=None, mount="")
         self.session_id = self.store.create(session, {}) or ""

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_wsgi import Context, Handler, MCPServer, ToolError
-from mcp_wsgi.errors import ConfigurationError, OptionError
+from mcp_wsgi.errors import ConfigurationError, MCPError, OptionError
 from mcp_wsgi.handler import PromptRef, ResourceRef
 from mcp_wsgi.http_client import Answer, Transport
 from mcp_wsgi.revisions import LEGACY, MODERN, REVISIONS, SUPPORTED
@@ -466,7 +466,7 @@ class Scripted:
         return [body]
 
     def answer(self, http_method: str, message: dict[str, Any]) -> tuple[str, str, bytes]:
-        if http_method != "POST" or "id" not in message:
+        if http_method != "POST" or "id" not in message or "method" not in message:
             return self.script.get(http_method, ("202 Accepted", "text/plain", b""))  # type: ignore[no-any-return]
         scripted = self.script.get(message["method"], {})
         if isinstance(scripted, tuple):
@@ -707,6 +707,112 @@ def test_a_transport_that_need_not_be_read_to_its_end_is_not() -> None:
     closed: list[Answer] = []
     assert Client(Line()).request("x").raw == {}
     assert len(closed) == 1
+
+
+# --- questions ------------------------------------------------------------------------------------
+
+ASKING = pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25", "2026-07-28"])
+
+
+def asking() -> MCPServer:
+    mcp = MCPServer("asking")
+
+    @mcp.tool
+    def ask(ctx: Context) -> str:
+        name = ctx.elicit("Name?", {"type": "object", "properties": {"name": {"type": "string"}}})
+        return f"{name.data} {ctx.sample('Hi', max_tokens=3).text} {[root.uri for root in ctx.list_roots()]}"
+
+    @mcp.tool
+    def on_and_on(ctx: Context) -> str:
+        for number in range(1000):
+            ctx.list_roots(key=f"{number}")
+        return "done"
+
+    return mcp
+
+
+def answers(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    if method == "elicitation/create":
+        assert params["message"] == "Name?"
+        return {"action": "accept", "content": {"name": "Ann"}}
+    if method == "sampling/createMessage":
+        return {"role": "assistant", "content": {"type": "text", "text": "hi"}, "model": "m"}
+    return {"roots": [{"uri": "file:///a"}]}
+
+
+@ASKING
+def test_questions_are_answered_by_a_function(revision: str) -> None:
+    client = Client(asking(), revision=revision, answer=answers)
+    assert client.call_tool("ask").text == "{'name': 'Ann'} hi ['file:///a']"
+
+
+@ASKING
+def test_who_gives_no_answers_declares_that_nothing_can_be_asked(revision: str) -> None:
+    client = Client(asking(), revision=revision)
+    if revision == NEWEST:
+        with pytest.raises(ProtocolError, match="has not declared elicitation"):
+            client.call_tool("ask")
+    else:
+        assert "has not declared elicitation" in client.call_tool("ask").text
+
+
+def test_without_answers_the_end_of_a_round_is_the_result() -> None:
+    raw = Client(asking(), capabilities={"elicitation": {}}).request("tools/call", {"name": "ask"}).raw
+    assert (raw["resultType"], list(raw["inputRequests"])) == ("input_required", ["elicitation-1"])
+
+
+def test_without_answers_questions_of_the_session_era_are_refused() -> None:
+    client = Client(asking(), revision="2025-11-25", capabilities={"elicitation": {}}, sessions=True)
+    reply = client.call_tool("ask")
+    assert (reply.is_error, reply.text) == (True, "The client refused: this client answers no questions")
+
+
+def test_capabilities_may_say_less_than_there_are_answers() -> None:
+    client = Client(asking(), answer=answers, capabilities={"elicitation": {}})
+    with pytest.raises(ProtocolError) as caught:
+        client.call_tool("ask")
+    assert caught.value.data == {"requiredCapabilities": {"sampling": {}}}
+
+
+def test_an_answer_may_refuse_in_the_session_era() -> None:
+    def refuse(method: str, params: dict[str, Any]) -> dict[str, Any]:
+        raise MCPError("no", code=-1)
+
+    reply = Client(asking(), revision="2025-11-25", answer=refuse).call_tool("ask")
+    assert (reply.is_error, reply.text) == (True, "The client refused: no")
+    with pytest.raises(MCPError, match="no"):
+        Client(asking(), answer=refuse).call_tool("ask")
+
+
+def test_what_an_answer_raises_reaches_the_test() -> None:
+    def broken(method: str, params: dict[str, Any]) -> dict[str, Any]:
+        raise KeyError(method)
+
+    for revision in (NEWEST, NEWEST_LEGACY):
+        with pytest.raises(KeyError, match="elicitation/create"):
+            Client(asking(), revision=revision, answer=broken, input_timeout=0.1).call_tool("ask")
+
+
+def test_a_server_that_asks_on_and_on_is_given_up() -> None:
+    with pytest.raises(ProtocolError, match="64 rounds were not enough"):
+        Client(asking(), answer=answers).call_tool("on_and_on")
+
+
+@ASKING
+def test_other_arguments_reach_the_function_in_every_round(revision: str) -> None:
+    mcp, seen = MCPServer("rounds"), []
+
+    @mcp.tool
+    def ask(number: int, ctx: Context) -> str:
+        ctx.report_progress(1, 1)
+        seen.append(number)
+        return f"{number} {len(ctx.list_roots())}"
+
+    heard: list[float] = []
+    client = Client(mcp, revision=revision, answer=answers)
+    reply = client.call_tool("ask", number=7, progress=lambda done, total, message: heard.append(done))
+    assert reply.text == "7 1"
+    assert len(heard) == len(seen) == (2 if revision == NEWEST else 1)
 
 
 # --- what it costs --------------------------------------------------------------------------------

@@ -312,3 +312,42 @@ def test_a_crowd_is_served_in_order_one_at_a_time_and_to_the_last(seed: int) -> 
     assert not {*crowd.gone} & {*patient}
     assert crowd.turns.pending == 0
     assert joined(crowd.turns, 1)[0].wait(0)
+
+
+def test_a_call_that_stays_alone_sends_away_who_waits_and_lets_nobody_queue_up() -> None:
+    turns = Turns(10)
+    first, *others = joined(turns, 3)
+    first.stay_alone(True)
+    assert [(call.event.is_set(), call.wait(SOON), call.sent_away) for call in others] == [(True, False, True)] * 2
+    with pytest.raises(Overloaded, match="waits for its client"):
+        joined(turns, 1)
+    assert first.wait(0)
+    assert not first.sent_away
+
+
+def test_behind_a_call_that_no_longer_stays_alone_calls_queue_up_again() -> None:
+    turns = Turns(10)
+    (first,) = joined(turns, 1)
+    first.stay_alone(True)
+    first.stay_alone(False)
+    (second,) = joined(turns, 1)
+    assert not second.wait(0)
+    first.leave()
+    assert second.wait(0)
+
+
+def test_a_call_that_ends_alone_leaves_the_queue_open() -> None:
+    turns = Turns(10)
+    (first,) = joined(turns, 1)
+    first.stay_alone(True)
+    first.leave()
+    second, third = joined(turns, 2)
+    assert state([second, third]) == [True, False]
+
+
+def test_only_the_call_whose_turn_it_is_can_stay_alone() -> None:
+    turns = Turns(10)
+    first, second = joined(turns, 2)
+    second.stay_alone(True)
+    assert state([first, *joined(turns, 1)]) == [True, False]
+    assert not second.sent_away

@@ -281,7 +281,6 @@ def test_an_error_has_no_id_only_if_its_request_could_not_be_read() -> None:
         (42, REVISIONS),
         (-31999, REVISIONS),
         (-32002, LEGACY),
-        (-32042, ("2025-11-25",)),
         (-32020, (MODERN,)),
         (-32000, ()),
         (-32099, ()),
@@ -289,7 +288,7 @@ def test_an_error_has_no_id_only_if_its_request_could_not_be_read() -> None:
     ],
 )
 def test_error_codes_belong_to_revisions(code: int, revisions: tuple[str, ...]) -> None:
-    """S26-BASE-09, S26-BASE-10."""
+    """S26-BASE-09."""
     assert tuple(revision for revision in REVISIONS if found(error(code), revision, "tools/call") == "") == revisions
 
 
@@ -408,3 +407,85 @@ def test_our_table_of_fields_agrees_with_the_official_types(
     for name in dropped:
         longer = message["result"][field][0] | {name: (_EVERY_FIELD | fields)[name]}
         assert name in found(message | {"result": message["result"] | {field: [longer]}}, revision, method)
+
+
+# --- what a server asks of its client -------------------------------------------------------------
+
+_TEXT = {"type": "text", "text": "hi"}
+_USE = {"type": "tool_use", "id": "u", "name": "add", "input": {}}
+_RESULT = {"type": "tool_result", "toolUseId": "u", "content": []}
+_OLD_CHOICE = {"type": "string", "enum": ["a"], "enumNames": ["A"]}
+_CHOICE = {"type": "string", "oneOf": [{"const": "a", "title": "A"}]}
+_CHOICES = {"type": "array", "items": {"type": "string", "enum": ["a"]}}
+
+
+def form(**properties: Any) -> dict[str, Any]:
+    return {"message": "Who?", "requestedSchema": {"type": "object", "properties": properties}}
+
+
+def asked(method: str, params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": "q", "method": method, "params": params}
+
+
+def talk(*messages: tuple[str, Any]) -> dict[str, Any]:
+    return {"messages": [{"role": role, "content": content} for role, content in messages], "maxTokens": 1}
+
+
+PAGE = {"mode": "url", "message": "Pay", "url": "https://a.example"}
+#: What may be asked: method, parameters, and the revisions that have it.
+QUESTIONS: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
+    ("elicitation/create", form(a={"type": "string"}, b={"type": "boolean"}), REVISIONS[1:]),
+    ("elicitation/create", form(a=_OLD_CHOICE), REVISIONS[1:]),
+    ("elicitation/create", form(a=_CHOICE), REVISIONS[2:]),
+    ("elicitation/create", form(a=_CHOICES), REVISIONS[2:]),
+    ("elicitation/create", form(a={"type": "integer", "default": 1}), REVISIONS[2:]),
+    ("elicitation/create", {"mode": "form", **form(a={"type": "string"})}, REVISIONS[2:]),
+    ("elicitation/create", {**PAGE, "elicitationId": "1"}, ("2025-11-25",)),
+    ("elicitation/create", PAGE, (MODERN,)),
+    ("elicitation/create", {**PAGE, "url": "a b"}, ()),
+    ("elicitation/create", {**PAGE, "url": "a b", "elicitationId": "1"}, ()),
+    ("elicitation/create", form(a={"type": "object"}), ()),
+    ("elicitation/create", form(a={"type": "array", "items": {"type": "object"}}), ()),
+    ("elicitation/create", form(a={"type": "string", "pattern": "x"}), ()),
+    ("sampling/createMessage", talk(("user", _TEXT)), REVISIONS),
+    ("sampling/createMessage", talk(("user", [_TEXT])), REVISIONS[2:]),
+    ("sampling/createMessage", talk(("assistant", [_USE]), ("user", [_RESULT])), REVISIONS[2:]),
+    ("sampling/createMessage", talk(("assistant", _USE), ("user", _TEXT)), ()),
+    ("sampling/createMessage", talk(("assistant", _USE), ("user", [_RESULT, _TEXT])), ()),
+    ("sampling/createMessage", talk(("user", _RESULT)), ()),
+    ("sampling/createMessage", {"messages": []}, ()),
+    ("roots/list", {}, REVISIONS),
+]
+
+
+@pytest.mark.parametrize(("method", "params", "revisions"), QUESTIONS)
+def test_a_question_fits_the_revisions_that_have_it(
+    method: str, params: dict[str, Any], revisions: tuple[str, ...]
+) -> None:
+    fits = tuple(revision for revision in LEGACY if not found(asked(method, params), revision))
+    assert fits == tuple(revision for revision in revisions if revision != MODERN)
+    result = {"resultType": "input_required", "inputRequests": {"q": {"method": method, "params": params}}}
+    answer = {"jsonrpc": "2.0", "id": 1, "result": result}
+    assert (not found(answer, MODERN, "tools/call")) is (MODERN in revisions)
+
+
+@pytest.mark.parametrize("method", ["elicitation/create", "sampling/createMessage", "roots/list"])
+def test_the_modern_era_has_no_questions_of_their_own(method: str) -> None:
+    params = next(params for name, params, revisions in QUESTIONS if name == method and MODERN in revisions)
+    assert "a server sends no request" in found(asked(method, params), MODERN)
+
+
+@pytest.mark.parametrize("method", [method for method in RESULTS if "list" in method or "complete" in method])
+def test_input_is_required_by_three_methods_only(method: str) -> None:
+    assert found(
+        {"jsonrpc": "2.0", "id": 1, "result": {"resultType": "input_required", "requestState": "x"}}, MODERN, method
+    )
+
+
+def test_the_error_for_pages_names_them() -> None:
+    """S26-BASE-10."""
+    page = {**PAGE, "elicitationId": "1"}
+    right = error(-32042, data={"elicitations": [page]})
+    assert [revision for revision in REVISIONS if not found(right, revision)] == ["2025-11-25"]
+    for data in ({}, {"elicitations": [PAGE]}, {"elicitations": [{**page, "url": "a b"}]}, {"elicitations": [form()]}):
+        assert found(error(-32042, data=data), "2025-11-25")

@@ -26,9 +26,14 @@ from typing import Any, Final, get_args
 
 from jsonschema.exceptions import SchemaError
 from jsonschema.validators import Draft202012Validator, validator_for
-from mcp_types import MissingRequiredClientCapabilityErrorData, UnsupportedProtocolVersionErrorData
+from mcp_types import (
+    MissingRequiredClientCapabilityErrorData,
+    UnsupportedProtocolVersionErrorData,
+    _v2025_11_25,
+    _v2026_07_28,
+)
 from mcp_types.methods import SERVER_NOTIFICATIONS, SERVER_REQUESTS, SERVER_RESULTS
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError, create_model
 
 __all__ = ["ANY_ID", "MODERN", "REVISIONS", "WireError", "check_message", "faults", "on_message"]
 
@@ -104,7 +109,10 @@ _MCP_CODES: Mapping[str, frozenset[int]] = {
 _ERROR_DATA: Mapping[int, type[BaseModel]] = {
     -32021: MissingRequiredClientCapabilityErrorData,
     -32022: UnsupportedProtocolVersionErrorData,
+    -32042: create_model("PagesRequired", elicitations=(list[_v2025_11_25.ElicitRequestURLParams], ...)),
 }
+#: What the property of a form can be. The official type of a form does not look at them.
+_FORM_PROPERTIES = {"2026-07-28": _v2026_07_28, "2025-11-25": _v2025_11_25, "2025-06-18": _v2025_11_25}
 _INITIALIZE_RESULT: Any = SERVER_RESULTS[("initialize", "2025-11-25")]
 _IMPLEMENTATION = _INITIALIZE_RESULT.model_fields["server_info"].annotation
 
@@ -396,6 +404,51 @@ def _completion(raw: Message, revision: str) -> Iterator[str]:
         yield "values: more than 100"
 
 
+def _form(raw: Message, revision: str) -> Iterator[str]:
+    schema = raw["requestedSchema"]
+    yield from (f"requestedSchema: {fault}" for fault in _extra(schema, {"$schema", "type", "properties", "required"}))
+    for name in {*schema.get("required", ())} - {*schema["properties"]}:
+        yield f"requestedSchema: required names {name!r}, which is no property"
+    for name, value in schema["properties"].items():
+        if all(any(_typed(value, kind, revision, "")) for kind in _kinds(revision)):
+            yield f"requestedSchema.properties.{name}: not a schema of a primitive in {revision}: {value}"
+
+
+@cache
+def _kinds(revision: str) -> tuple[Any, ...]:
+    return tuple(_leaves(_FORM_PROPERTIES[revision].PrimitiveSchemaDefinition))
+
+
+def _leaves(union: Any) -> Iterator[Any]:
+    arms = get_args(union) or get_args(getattr(union, "__value__", None))
+    if not arms:
+        yield union
+    for arm in arms:
+        yield from _leaves(arm)
+
+
+def _page(raw: Message, revision: str) -> Iterator[str]:
+    yield from _uri({"uri": raw["url"]}, revision)
+
+
+def _sampling(raw: Message, revision: str) -> Iterator[str]:
+    """Each use of a tool is followed by a message of its results alone; before 2025-11-25 there is one block."""
+    owed: list[str] = []
+    for index, message in enumerate(raw["messages"]):
+        content = message["content"]
+        if isinstance(content, list) and revision in ("2025-03-26", "2025-06-18"):
+            yield f"messages.{index}: several blocks came with 2025-11-25"
+        blocks = content if isinstance(content, list) else [content]
+        results = [block["toolUseId"] for block in blocks if block["type"] == "tool_result"]
+        if sorted(owed) != sorted(results) or (results and (len(results) != len(blocks) or message["role"] != "user")):
+            yield f"messages.{index}: the results of {owed} were to come, and nothing else"
+        owed = [block["id"] for block in blocks if block["type"] == "tool_use"]
+        if owed and message["role"] != "assistant":
+            yield f"messages.{index}: a user uses no tools"
+    if owed:
+        yield f"messages: the results of {owed} are missing"
+
+
 def _input_required(raw: Message, revision: str) -> Iterator[str]:
     if not raw.keys() & {"inputRequests", "requestState"}:
         yield "neither inputRequests nor requestState"
@@ -416,7 +469,10 @@ _RULES: Mapping[str, tuple[Rule, ...]] = {
     "AudioContent": (_base64("data"), _mime("audio/")),
     "BlobResourceContents": (_base64("blob"), _uri),
     "Completion": (_completion,),
+    "CreateMessageRequestParams": (_sampling,),
     "DiscoverResult": (_discovered,),
+    "ElicitRequestFormParams": (_form,),
+    "ElicitRequestURLParams": (_page,),
     "Icon": (_icon,),
     "ImageContent": (_base64("data"), _mime("image/")),
     "InitializeResult": (_negotiated,),

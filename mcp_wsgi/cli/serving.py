@@ -127,7 +127,7 @@ def build(settings: Settings, *, implied: Mapping[str, Any]) -> Handler | WSGIAp
 
 
 def _check_application(app: WSGIApplication, settings: Settings) -> None:
-    """Refuse the options that an application would ignore."""
+    """Refuse the options that an application would ignore, and workers that could not read each other's seals."""
     given = dict(settings.app_options)
     path = Options.build({"path": given.pop("path", "/mcp")}).path
     if isinstance(app, MCPApp) and path != app.options.path and "path" in settings.app_options:
@@ -136,6 +136,12 @@ def _check_application(app: WSGIApplication, settings: Settings) -> None:
         raise TargetError(
             f"{settings.target} is a WSGI application and has its own options: {', '.join(given)} cannot be set here; "
             f"set them where it is made, as in wsgi_app({next(iter(given))}=...), or name the MCPServer instead"
+        )
+    if isinstance(app, MCPApp) and settings.workers > 1 and not app.options.secret_key:
+        raise TargetError(
+            f"{settings.target} has no secret_key: each of {settings.workers} workers would make a key of its own and "
+            "refuse what clients bring back from another (cursors, answers to questions). Set one where it is made, as "
+            "in wsgi_app(secret_key=...), name the MCPServer instead, or serve it with --workers 1"
         )
 
 
@@ -267,7 +273,7 @@ def serve(settings: Settings, *, say: Say, warn: Say) -> None:
         raise ConfigurationError("gunicorn needs a POSIX system; serve the application with waitress, for instance")
     known = check(settings)
     listener = listen(settings.host, settings.port)
-    # One key for all workers: any of them reads a cursor that another one wrote.
+    # One key for all workers: any of them reads a cursor or a requestState that another one wrote.
     implied: dict[str, Any] = {"secret_key": settings.options.get("secret_key") or generate_key()}
     if _is_loopback(listener):
         # A hostile page can give its own name the address 127.0.0.1, but not change the Host it sends.

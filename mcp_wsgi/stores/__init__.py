@@ -163,6 +163,18 @@ class SessionStore:
         """
         raise NotImplementedError
 
+    def claim(self, token: str, until: float) -> bool:
+        """Mark a token as used.
+
+        Args:
+            token: Any text, such as the id of a sealed state.
+            until: When it may be forgotten, in seconds since the epoch.
+
+        Returns:
+            ``False`` if it was marked before, or there is no room to remember it. Not stateful: always ``True``.
+        """
+        raise NotImplementedError
+
     def live(self, session_id: str, make: Callable[[], Any]) -> Any:
         """The session's live object in this process: always the same one.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from copy import deepcopy
-from time import monotonic
+from time import monotonic, time
 from typing import Any
 
 import msgspec
@@ -15,6 +15,9 @@ from mcp_wsgi.stores import Ended, SessionStore
 from mcp_wsgi.workers import guard
 
 __all__ = ["MemoryStore"]
+
+#: Most tokens that are remembered as used; more are refused.
+MAX_CLAIMED = 100_000
 
 _DEFAULTS = Settings()
 
@@ -26,6 +29,7 @@ class MemoryStore(SessionStore):
         ttl: Seconds that a session lives while nothing holds it.
         max_sessions: Sessions that may be open at once.
         clock: Monotonic seconds.
+        epoch: Seconds since the epoch.
     """
 
     shared = False
@@ -37,11 +41,14 @@ class MemoryStore(SessionStore):
         ttl: float,
         max_sessions: int,
         clock: Callable[[], float] = monotonic,
+        epoch: Callable[[], float] = time,
     ) -> None:
         from cachetools import TTLCache
 
         self._max_sessions = max_sessions
         self._clock = clock
+        self._epoch = epoch
+        self._claimed: dict[str, float] = {}  # the first to be forgotten first
         # No step below blocks or switches while it has the lock.
         self._lock = guard()
         self._now = 0.0
@@ -187,6 +194,17 @@ class MemoryStore(SessionStore):
             if entry.live is None:
                 entry.live = make()
             return entry.live
+
+    def claim(self, token: str, until: float) -> bool:
+        """Mark a token as used; see ``SessionStore``."""
+        with self._lock:
+            claimed, now = self._claimed, self._epoch()
+            while claimed and next(iter(claimed.values())) <= now:
+                del claimed[next(iter(claimed))]
+            if token in claimed or len(claimed) >= MAX_CLAIMED:
+                return False
+            claimed[token] = until
+            return True
 
     def lives(self) -> list[Any]:
         """The live objects there are; see ``SessionStore``."""

@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_wsgi.errors import (
     BodyTooLarge,
@@ -19,6 +19,7 @@ from mcp_wsgi.errors import (
     MCPError,
     MethodNotAllowed,
     NotAcceptable,
+    OptionError,
     ParseError,
     UnsupportedMediaType,
     UnsupportedProtocolVersion,
@@ -29,11 +30,14 @@ from mcp_wsgi.keeper import Keeper
 from mcp_wsgi.live import LiveSession
 from mcp_wsgi.methods import Dispatcher, is_for_client
 from mcp_wsgi.options import Options
+from mcp_wsgi.questions import Questions
 from mcp_wsgi.revisions import MODERN, REVISIONS, SUPPORTED
+from mcp_wsgi.rounds import States
 from mcp_wsgi.sealing import Cursors, Sealer, generate_key
 from mcp_wsgi.stores import SessionStore
 from mcp_wsgi.subscriptions import Kind, Listeners
-from mcp_wsgi.workers import Budget, Crew, crew_for
+from mcp_wsgi.vault import StateSealer
+from mcp_wsgi.workers import Budget, Crew, crew_for, guard
 from mcp_wsgi.wsgi import guards, legacy, modern
 from mcp_wsgi.wsgi.calls import Calls
 from mcp_wsgi.wsgi.headers import accepted, field, is_json
@@ -48,13 +52,17 @@ __all__ = ["MCPApp"]
 
 log = logging.getLogger("mcp_wsgi")
 
+T = TypeVar("T")
+
 _STATUS_LINES = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
 _SEVERAL_PROCESSES = (
     "sessions are kept in the memory of this process, but the server runs several, and a client whose request "
     "reaches another is told that its session is gone. Run one process (gunicorn --workers 1), or keep nothing: "
     'the option sessions="auto" with a secret_key that all processes share, or a store that they share'
 )
-#: Listen and GET streams of a process by the kind of its workers: an idle greenlet is cheap, a thread is not.
+#: Calls that wait for their clients, in a process, by the kind of its workers: a greenlet is cheap, a thread is not.
+_MAX_QUESTIONS = {"greenlets": 1000, "threads": 2, "inline": 2}
+#: Listen and GET streams likewise.
 _MAX_STREAMS = {"greenlets": 4096, "threads": 1, "inline": 1}
 
 
@@ -77,8 +85,10 @@ class MCPApp:
             raise ConfigurationError(f"MCPApp takes an MCPServer or another Handler instance, not {given!r}")
         self.handler = handler
         self.options = Options.build(options)
+        self._making = guard()
         self._crew: Crew | None = None
         self._settled = False
+        self._several = False  # the server runs several processes
         keys = self.options.secret_key or (generate_key(),)
         self._dispatcher = Dispatcher(
             handler,
@@ -90,10 +100,12 @@ class MCPApp:
         )
         self._listeners: Listeners | None = None
         self._budget: Budget | None = None
+        self._questions: Questions | None = None
         self._clock = clock
         store = self._store(keys)
         self._keeper = None if store is None else Keeper(store, self._dispatcher, self.options, self._new_live)
         self._sessions = self._session_endpoint()
+        self._dispatcher.states = self._states(keys)
         self._modern_calls = self._calls(clock, status=modern.status_of, cancel_on_close=True)
         # A session-era client that goes away may come back for the answer, so its call goes on.
         self._legacy_calls = self._calls(clock, status=legacy.status_of, cancel_on_close=False)
@@ -104,12 +116,26 @@ class MCPApp:
             self._legacy_calls,
             self.options,
             self._keeper,
+            self._open_questions,
         )
 
     def _calls(self, clock: Callable[[], float], *, status: Callable[[int], int], cancel_on_close: bool) -> Calls:
         return Calls(
-            self._dispatcher, self.options, self._workers, clock, status=status, cancel_on_close=cancel_on_close
+            self._dispatcher,
+            self.options,
+            self._workers,
+            clock,
+            status=status,
+            cancel_on_close=cancel_on_close,
+            questions=self._open_questions,
         )
+
+    def _states(self, keys: Sequence[bytes]) -> States:
+        store = self._keeper.store if self._keeper is not None else None
+        if self.options.single_use and (store is None or not store.stateful):
+            raise OptionError("option single_use: needs a store that remembers what was used: sessions=True, or store")
+        sealer = StateSealer(keys, ttl=self.options.state_ttl, clock=time.time)
+        return States(sealer, store.claim if self.options.single_use and store is not None else None)
 
     def _store(self, keys: Sequence[bytes]) -> SessionStore | None:
         options = self.options
@@ -135,38 +161,62 @@ class MCPApp:
             return None
         return SessionEndpoint(keeper, self._dispatcher, self.options, self._workers, self._streams_left, self._clock)
 
+    def _open_questions(self) -> Questions | None:
+        # The answer to a question comes as a request of its own.
+        if not self._dispatcher.holds_streams:
+            return None
+        questions = self._questions
+        if questions is None:
+            limit = self.options.max_questions
+            if limit is None:
+                # Those that wait count as running calls, and must leave room for others.
+                limit = min(_MAX_QUESTIONS[self._workers().kind], max(self.options.max_calls // 2, 1))
+            questions = self._kept("_questions", Questions(limit, several=self._several))
+        return questions
+
     def _streams_left(self) -> Budget:
         budget = self._budget
         if budget is None:
             limit = self.options.max_streams
-            budget = self._budget = Budget(_MAX_STREAMS[self._workers().kind] if limit is None else limit)
+            budget = self._kept("_budget", Budget(_MAX_STREAMS[self._workers().kind] if limit is None else limit))
         return budget
 
     def _workers(self) -> Crew:
         # Not before the first request: a server may patch or fork its process after importing us.
         crew = self._crew
         if crew is None:
-            crew = self._crew = crew_for(self.options.workers, self.options.max_calls)
+            crew = self._kept("_crew", crew_for(self.options.workers, self.options.max_calls))
         return crew
+
+    def _kept(self, name: str, made: T) -> T:
+        """What is made at first use: of two first requests that come at once, both get what one of them made."""
+        with self._making:
+            found: T | None = getattr(self, name)
+            if found is None:
+                setattr(self, name, found := made)
+        return found
 
     def _settle(self, environ: Mapping[str, Any]) -> None:
         """Learn from the first request what kind of server this is."""
         if self._settled:
             return
-        self._settled = True
         # A server with one thread could answer nobody else while it holds a stream.
         concurrent = self._workers().kind == "greenlets" or bool(environ.get("wsgi.multithread"))
         self._dispatcher.holds_streams = concurrent and self.options.max_streams != 0
         self._dispatcher.keeps_sessions = self._sessions is not None
-        if self._keeper is not None and not self._keeper.store.shared and environ.get("wsgi.multiprocess"):
+        self._several = bool(environ.get("wsgi.multiprocess"))
+        self._dispatcher.shares_key = bool(self.options.secret_key) or not self._several
+        with self._making:
+            # Not before all is known: another first request may come this very moment.
+            first, self._settled = not self._settled, True
+        if first and self._several and self._keeper is not None and not self._keeper.store.shared:
             log.warning(_SEVERAL_PROCESSES)
-        self._dispatcher.shares_key = bool(self.options.secret_key) or not environ.get("wsgi.multiprocess")
 
     def _open_listeners(self) -> Listeners:
         listeners = self._listeners
         if listeners is None:
             crew = self._workers()
-            listeners = self._listeners = Listeners(
+            made = Listeners(
                 self.options.max_listens_per_principal,
                 self._streams_left(),
                 crew.event,
@@ -174,6 +224,7 @@ class MCPApp:
                 guard=crew.guard,
                 result_meta=self._dispatcher.own_meta(MODERN[0]),
             )
+            listeners = self._kept("_listeners", made)
         return listeners
 
     # --- telling clients --------------------------------------------------------------------------
@@ -262,6 +313,19 @@ class MCPApp:
             OutputError: ``data`` has no JSON form.
         """
         return 0 if self._keeper is None else self._keeper.log(session_id, level, data, logger)
+
+    def elicitation_complete(self, name: str) -> int:
+        """Tell the client whose user was asked to open a page that it is through (2025-11-25).
+
+        Args:
+            name: The ``id`` that ``ctx.elicit_url`` was given or has returned.
+
+        Returns:
+            1 if it was told, else 0: only a client with a stored session can be.
+
+        Source: 2025-11-25 client/elicitation, "Completion Notifications for URL Mode Elicitation".
+        """
+        return 0 if self._keeper is None else self._keeper.elicitation_complete(name)
 
     def _publish(self, kind: Kind) -> int:
         reached = 0 if self._listeners is None else self._listeners.publish(kind)

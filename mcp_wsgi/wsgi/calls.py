@@ -8,14 +8,15 @@ from functools import partial
 from typing import Any
 
 from mcp_wsgi.context import Call, Context
-from mcp_wsgi.errors import Cancelled, InternalError, InvalidEnvelope, MCPError
-from mcp_wsgi.exchange import Answer, Clock, Exchange
+from mcp_wsgi.errors import Cancelled, InternalError, InvalidEnvelope, MCPError, Overloaded
+from mcp_wsgi.exchange import NO_ANSWER, Answer, Clock, Exchange
 from mcp_wsgi.jsonrpc import Id, encode_error, encode_result
 from mcp_wsgi.keeper import Session
 from mcp_wsgi.methods import Dispatcher, Method
 from mcp_wsgi.options import Options
-from mcp_wsgi.recording import NO_ANSWER, RecordedExchange
-from mcp_wsgi.turns import Turn
+from mcp_wsgi.questions import Questions
+from mcp_wsgi.recording import RecordedExchange
+from mcp_wsgi.turns import NOT_BEHIND, Turn
 from mcp_wsgi.workers import Crew
 from mcp_wsgi.wsgi.headers import Accepted
 from mcp_wsgi.wsgi.http import HttpReply
@@ -41,6 +42,7 @@ class Calls:
         clock: Monotonic seconds.
         status: JSON-RPC error code -> HTTP status of an answer to a request.
         cancel_on_close: Whether a client that goes away cancels its call.
+        questions: Returns where questions to clients wait for answers; ``None``: there are none.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class Calls:
         *,
         status: Callable[[int], int],
         cancel_on_close: bool,
+        questions: Callable[[], Questions | None],
     ) -> None:
         self._dispatcher = dispatcher
         self._options = options
@@ -59,7 +62,10 @@ class Calls:
         self._clock = clock
         self._status = status
         self._cancel_on_close = cancel_on_close
+        self._questions = questions
         self._running: set[Exchange] = set()
+        # What a client whose session is not stored can cancel in this process: its calls by owner and id.
+        self._named: dict[tuple[Id | None, ...], Exchange] = {}
 
     def serve(self, method: Method, call: Call, accept: Accepted) -> HttpReply:
         """Answer one request.
@@ -78,44 +84,74 @@ class Calls:
             lambda exchange: self.answer(method, call, exchange),
             lambda: self._late(call),
             accept,
+            None if call.session is None else (*call.owner(), call.id),
         )
 
-    def in_worker(self, work: Work, late: Callable[[], Answer], accept: Accepted) -> HttpReply:
+    def in_worker(
+        self,
+        work: Work,
+        late: Callable[[], Answer],
+        accept: Accepted,
+        name: tuple[Id | None, ...] | None = None,
+    ) -> HttpReply:
         """Run ``work`` in a worker and reply with what it gives, as JSON or as a stream.
 
         Args:
             work: Makes the answer; never raises.
             late: Makes the answer at the deadline.
             accept: What the client takes.
+            name: What ``cancel`` knows it by; ``None``: it cannot be cancelled so.
 
         Raises:
             Overloaded: Too many calls are running.
         """
-        exchange = Exchange(self._crew(), self._options, self._clock, streaming=accept.sse, late=late)
-        self._start(exchange, work)
+        exchange = Exchange(
+            self._crew(), self._options, self._clock, streaming=accept.sse, late=late, questions=self._questions()
+        )
+        self._start(exchange, work, name)
         answer = exchange.first()
         if answer is None:
             return stream_reply(exchange.messages(), partial(exchange.leave, cancel=self._cancel_on_close))
         return answer_reply(answer, as_json=accept.json)
 
-    def _start(self, exchange: Exchange, work: Work) -> None:
-        running = self._running
+    def _start(self, exchange: Exchange, work: Work, name: tuple[Id | None, ...] | None = None) -> None:
+        running, named = self._running, self._named
+
+        def forget() -> None:
+            running.discard(exchange)
+            if name is not None and named.get(name) is exchange:
+                named.pop(name, None)
 
         def counted(exchange: Exchange) -> Answer:
             try:
                 return work(exchange)
             finally:
-                running.discard(exchange)
+                forget()
 
         running.add(exchange)
+        if name is not None:
+            # A client may use an id twice, though it must not: the first keeps it.
+            named.setdefault(name, exchange)
         try:
             exchange.start(counted)
         except BaseException:
-            running.discard(exchange)
+            forget()
             raise
 
+    def cancel(self, owner: tuple[str | None, ...], identity: Any) -> None:
+        """Stop a call of this process whose session is not stored, if there is one.
+
+        Args:
+            owner: As of ``Call.owner``.
+            identity: The id of its request, as the client says.
+        """
+        if type(identity) is str or type(identity) is int:
+            exchange = self._named.get((*owner, identity))
+            if exchange is not None:
+                exchange.withdraw()
+
     def stop(self) -> None:
-        """Cancel all calls that are running, except those of sessions: their session's end does, and tells why."""
+        """Cancel all calls that are running but those of sessions, whose end does that and tells their callers."""
         for exchange in tuple(self._running):
             if not isinstance(exchange, RecordedExchange):
                 exchange.stop()
@@ -292,6 +328,8 @@ class Calls:
             holds=self._dispatcher.holds_streams,
             failed=failed,
             withdraw=seat.withdraw,
+            questions=self._questions(),
+            stay_alone=seat.stay_alone if crew.kind == "threads" else None,
         )
 
         def in_turn(exchange: Exchange) -> Answer:
@@ -299,7 +337,9 @@ class Calls:
                 in_time = seat.wait(self._options.request_timeout)
                 if recorded.answered:
                     return NO_ANSWER  # its turn came too late, or not at all
-                return work(exchange) if in_time else late()
+                if in_time:
+                    return work(exchange)
+                return failed(Overloaded(NOT_BEHIND)) if seat.sent_away else late()
             except Cancelled:  # while it waited
                 return failed(InternalError("Cancelled"))
             finally:
@@ -353,6 +393,16 @@ class _Seat:
     def wait(self, timeout: float) -> bool:
         """Whether its turn has come within ``timeout`` seconds."""
         return self._turn is None or self._turn.wait(timeout)
+
+    @property
+    def sent_away(self) -> bool:
+        """Whether the call before it waits for its client, so that nobody may wait behind it."""
+        return self._turn is not None and self._turn.sent_away
+
+    def stay_alone(self, alone: bool) -> None:
+        """Let nobody wait behind this call; see ``Turn.stay_alone``."""
+        if self._turn is not None:
+            self._turn.stay_alone(alone)
 
     def withdraw(self) -> None:
         """Give the place up if the call has not begun."""

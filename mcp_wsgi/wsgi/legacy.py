@@ -22,10 +22,11 @@ from mcp_wsgi.errors import (
     UnsupportedProtocolVersion,
 )
 from mcp_wsgi.exchange import Answer, Exchange
-from mcp_wsgi.jsonrpc import Batch, Invalid, Message, Notification, Request, encode_error
+from mcp_wsgi.jsonrpc import Batch, Invalid, Message, Notification, Request, Response, encode_error
 from mcp_wsgi.keeper import Keeper, Session
 from mcp_wsgi.methods import Dispatcher
 from mcp_wsgi.options import Options
+from mcp_wsgi.questions import Questions
 from mcp_wsgi.revisions import DEFAULT_LEGACY, SUPPORTED, Revision, negotiate
 from mcp_wsgi.sessions import SessionRecord, principal_id
 from mcp_wsgi.wsgi.calls import Calls, progress_token
@@ -50,6 +51,7 @@ class LegacyEndpoint:
         calls: Runs them.
         options: The level of log messages.
         keeper: Has the sessions; ``None``: each POST stands alone.
+        questions: Returns where questions to clients wait for answers; ``None``: there are none.
     """
 
     def __init__(
@@ -58,11 +60,13 @@ class LegacyEndpoint:
         calls: Calls,
         options: Options,
         keeper: Keeper | None,
+        questions: Callable[[], Questions | None],
     ) -> None:
         self._dispatcher = dispatcher
         self._calls = calls
         self._options = options
         self._keeper = keeper
+        self._questions = questions
 
     # --- POST -------------------------------------------------------------------------------------
 
@@ -102,10 +106,19 @@ class LegacyEndpoint:
             return self._serve(request, message, spoken, accept, principal, session)
         if type(message) is Batch:
             return self._batch(request, message, spoken, accept, principal, session)
-        if type(message) is Notification and session is not None:
-            _notified(session, message)
-        # Other notifications, and answers to questions that nobody here has asked: read, and that is all.
+        self._take(request, message, principal, session)
         return accepted_reply()
+
+    def _take(self, request: HttpRequest, message: Any, principal: Any, session: Session | None) -> None:
+        """Take a notification or an answer; one that nobody waits for is read, and that is all."""
+        owner = (None if session is None else session.id, principal_id(principal), request.mount)
+        if type(message) is Notification and session is not None:
+            if session.stateful:
+                _notified(session, message)
+            elif message.method == "notifications/cancelled":
+                self._calls.cancel(owner, message.params.get("requestId"))
+        elif type(message) is Response and (questions := self._questions()) is not None:
+            questions.answer(message.id, owner, message.result, message.error)
 
     def _initialize(self, request: HttpRequest, message: Request, accept: Accepted, principal: Any) -> HttpReply:
         keeper = self._keeper
@@ -177,6 +190,7 @@ class LegacyEndpoint:
             request.headers,
             request.environ,
             session=session,
+            mount=request.mount,
         )
 
     # --- batches ----------------------------------------------------------------------------------
@@ -192,10 +206,8 @@ class LegacyEndpoint:
     ) -> HttpReply:
         if not revision.batches:
             raise InvalidRequest(f"Invalid request: {revision.name} has no batches")
-        if session is not None:
-            for item in batch.items:
-                if type(item) is Notification:
-                    _notified(session, item)
+        for item in batch.items:
+            self._take(request, item, principal, session)
         owed = [item for item in batch.items if type(item) is Request or type(item) is Invalid]
         if not owed:
             return accepted_reply()
@@ -245,7 +257,7 @@ class LegacyEndpoint:
 def _notified(session: Session, message: Notification) -> None:
     """Do what a notification asks for; one that is unknown, late or malformed asks for nothing."""
     action = _NOTIFICATIONS.get(message.method)
-    if action is not None and session.stateful:
+    if action is not None:
         action(session, message.params)
 
 

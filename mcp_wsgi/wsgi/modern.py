@@ -119,6 +119,7 @@ class ModernEndpoint:
             headers,
             request.environ,
             partial(check_parameters, headers),
+            mount=request.mount,
         )
         return self._listen(call, accept) if method.stream else self._calls.serve(method, call, accept)
 

@@ -105,6 +105,7 @@ class SessionEndpoint:
             headers=request.headers,
             environ=request.environ,
             session=session,
+            mount=request.mount,
         )
         return self._open(session, last_event, call)
 

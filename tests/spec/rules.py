@@ -19,8 +19,7 @@ NOW = "now"
 
 #: Status -> whether it is for later, for clients only, or dealt with elsewhere; and why.
 REASONS: Mapping[str, str] = {
-    "asking": "later: a server does not ask its client anything yet",
-    "author": "documented elsewhere: the application's author decides; see docs/security.rst",
+    "author": "documented elsewhere: the application's author decides; see docs/security.rst and docs/questions.rst",
     "client": "client only: clients or authorization servers have to see to it",
     "extensions": "later: no extension is served yet",
     "oauth": "later: tokens are checked by the auth= hook; the rest of OAuth is not there yet",
@@ -57,7 +56,7 @@ S26-BASE-13 MUST now a server sends no requests
 S26-BASE-14 MUST now without protocolVersion or clientCapabilities in _meta a request is refused: 400, -32602
 S26-BASE-15 MUST now a client need not say who it is
 S26-BASE-16 SHOULD now what it says of itself decides nothing
-S26-BASE-17 MUST asking a capability that the client did not declare is not used; one that is needed is -32021
+S26-BASE-17 MUST now a capability that the client did not declare is not used; one that is needed is -32021
 S26-BASE-18 MUST now nothing about a client is remembered from one request to the next
 S26-BASE-19 MUST now what spans requests is named by the client in each of them
 S26-BASE-20 SHOULD now requests of one conversation may reach different processes, and several take turns
@@ -67,7 +66,7 @@ S26-BASE-23 MUST now prefixes that belong to MCP are not used for own keys
 S26-BASE-24 MUST now unknown values at reserved keys are left alone
 S26-BASE-25 MUST now trace keys in _meta hold what W3C says
 T25-BASE-01 MUST now JSON-RPC 2.0 in UTF-8, ids strings or integers
-T25-BASE-02 MUST asking the server's own request ids are not used twice in a session
+T25-BASE-02 MUST now the server's own request ids are not used twice in a session
 T25-BASE-03 MUST now a response has a result or an error, never both
 T25-BASE-04 INFO now an error may lack an id that could not be read
 T25-BASE-05 MUST now notifications are not answered
@@ -76,7 +75,7 @@ T25-BASE-07 MUST now later revisions take none
 T25-BASE-08 MUST now initialize is not accepted inside of a batch
 T25-BASE-09 MUST now prefixes that 2025-06-18 reserves are not used either
 T25-BASE-10 MUST now ping is answered with an empty result at any time
-T25-BASE-11 SHOULD asking pings of the server are rare and can be set
+T25-BASE-11 SHOULD unserved pings of the server are rare and can be set
 """,
     "2 Versions and lifecycle": """
 S26-VER-01 MUST now another version is -32022 with those that are served and the one that was asked for
@@ -90,8 +89,8 @@ T25-LIFE-01 MUST now initialize is answered with version, capabilities and serve
 T25-LIFE-02 MUST now the client's version if it is served, else the newest of the era
 T25-LIFE-03 MUST now what was negotiated is kept to
 T25-LIFE-04 SHOULD now nothing but pings and log messages goes out before the client is ready
-T25-LIFE-05 SHOULD asking requests of the server have a time limit, and are cancelled at it
-T25-LIFE-06 MAY asking progress may extend that limit up to a maximum
+T25-LIFE-05 SHOULD now requests of the server have a time limit, and are cancelled at it
+T25-LIFE-06 MAY now progress may extend that limit up to a maximum
 T25-LIFE-07 MUST now each feature that is served is declared
 DUAL-01 MUST now the envelope in _meta makes a request modern; initialize without one opens the session era
 DUAL-02 MAY now both eras are served at once
@@ -210,21 +209,21 @@ T25-CAN-02 SHOULD now a cancel is taken in, and never applies to initialize
 T25-CAN-03 MUST tasks 2025-11-25: tasks have a cancel of their own
 """,
     "6 Multi round-trip requests": """
-S26-MRTR-01 MUST asking input is asked for by a result, never by a request
-S26-MRTR-02 MUST asking only in calls, reads and prompts
-S26-MRTR-03 MUST asking with questions, a state, or both
-S26-MRTR-04 MUST asking questions have keys that are unique in their request
-S26-MRTR-05 MUST asking only kinds that the client declared on this request
-S26-MRTR-06 MUST asking a state that comes back is hostile until checked
-S26-MRTR-07 MUST asking it is sealed, and refused if the seal is broken
-S26-MRTR-08 SHOULD asking the seal binds caller, time, method and parameters
-S26-MRTR-09 MUST asking single use is enforced where it matters
-S26-MRTR-10 MUST asking a retry may never come
-S26-MRTR-11 MUST asking a retry is a new request, linked by nothing else
-S26-MRTR-12 SHOULD asking malformed answers are an error
-S26-MRTR-13 SHOULD asking unknown keys are ignored, missing ones asked again
-S26-MRTR-14 INFO asking answers are bare results under the same keys
-S26-MRTR-15 MUST asking no cache hints on such a result
+S26-MRTR-01 MUST now input is asked for by a result, never by a request
+S26-MRTR-02 MUST now only in calls, reads and prompts
+S26-MRTR-03 MUST now with questions, a state, or both
+S26-MRTR-04 MUST now questions have keys that are unique in their request
+S26-MRTR-05 MUST now only kinds that the client declared on this request
+S26-MRTR-06 MUST now a state that comes back is hostile until checked
+S26-MRTR-07 MUST now it is sealed, and refused if the seal is broken
+S26-MRTR-08 SHOULD now the seal binds caller, time, method and parameters
+S26-MRTR-09 MUST now single use is enforced where it matters
+S26-MRTR-10 MUST now a retry may never come
+S26-MRTR-11 MUST now a retry is a new request, linked by nothing else
+S26-MRTR-12 SHOULD now malformed answers are an error
+S26-MRTR-13 SHOULD now unknown keys are ignored, missing ones asked again
+S26-MRTR-14 INFO now answers are bare results under the same keys
+S26-MRTR-15 MUST now no cache hints on such a result
 """,
     "7 Caching and pagination": """
 S26-CACHE-01 MUST now six methods have cache hints
@@ -302,30 +301,30 @@ T25-LOG-02 SHOULD now a bad level is -32602; before it is set the server chooses
 T25-LOG-03 MUST now no secrets; eight levels
 """,
     "12 Elicitation, sampling, roots": """
-S26-ELI-01 MUST asking only modes that the client declared
-S26-ELI-02 MUST asking a form has a schema, a link a URL
-S26-ELI-03 MUST asking forms are flat
-S26-ELI-04 INFO asking what fields there are
-S26-ELI-05 MUST asking accept, decline, cancel and silence are all handled
-S26-ELI-06 MUST asking secrets are not asked for by a form
-S26-ELI-07 SHOULD asking what comes back is checked
-S26-ELI-08 MUST asking a question is bound to its client and user
-S26-ELI-09 MUST asking links carry no user data
-S26-ELI-10 MUST asking who opens a link is who was asked
-S26-ELI-11 MUST asking links do not stand in for authorization
-T25-ELI-01 MUST asking only to clients that declared it; 2025-03-26 has none
-T25-ELI-02 MUST asking 2025-06-18 has forms only, and simpler ones
-T25-ELI-03 MUST asking 2025-11-25: a link has an id
-T25-ELI-04 MAY asking 2025-11-25: -32042 for what waits for a link
-T25-ELI-05 MAY asking 2025-11-25: completion is told to who asked
-T25-ELI-06 MUST asking 2025-11-25: its state hangs on more than the session id
-S26-SMP-01 MUST asking tools and context only where the client declared them
-S26-SMP-02 MUST asking maxTokens and messages are there
-S26-SMP-03 MUST asking each use of a tool is followed by its result
-S26-SMP-04 SHOULD asking loops are bounded, messages not kept
-T25-SMP-01 MUST asking only to clients that declared it, one block before 2025-11-25
-S26-ROOT-01 SHOULD asking paths stay within roots, which may go away
-T25-ROOT-01 SHOULD asking roots are asked for again when they change
+S26-ELI-01 MUST now only modes that the client declared
+S26-ELI-02 MUST now a form has a schema, a link a URL
+S26-ELI-03 MUST now forms are flat
+S26-ELI-04 INFO now what fields there are
+S26-ELI-05 MUST now accept, decline, cancel and silence are all handled
+S26-ELI-06 MUST author secrets are not asked for by a form
+S26-ELI-07 SHOULD now what comes back is checked
+S26-ELI-08 MUST now a question is bound to its client and user
+S26-ELI-09 MUST author links carry no user data
+S26-ELI-10 MUST author who opens a link is who was asked
+S26-ELI-11 MUST author links do not stand in for authorization
+T25-ELI-01 MUST now only to clients that declared it; 2025-03-26 has none
+T25-ELI-02 MUST now 2025-06-18 has forms only, and simpler ones
+T25-ELI-03 MUST now 2025-11-25: a link has an id
+T25-ELI-04 MAY now 2025-11-25: -32042 for what waits for a link
+T25-ELI-05 MAY now 2025-11-25: completion is told to who asked
+T25-ELI-06 MUST now 2025-11-25: its state hangs on more than the session id
+S26-SMP-01 MUST now tools and context only where the client declared them
+S26-SMP-02 MUST now maxTokens and messages are there
+S26-SMP-03 MUST now each use of a tool is followed by its result
+S26-SMP-04 SHOULD author loops are bounded, messages not kept
+T25-SMP-01 MUST now only to clients that declared it, one block before 2025-11-25
+S26-ROOT-01 SHOULD now paths stay within roots, which may go away
+T25-ROOT-01 SHOULD now roots are asked for again when they change
 """,
     "13 Tasks": """
 T25-TASK-01 MUST tasks 2025-11-25: tasks are declared by request type

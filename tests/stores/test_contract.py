@@ -23,7 +23,7 @@ from tests.stores.kit import TTL, Clock, record
 MAX_SESSIONS = 5
 
 BACKENDS: dict[str, Callable[[Clock], SessionStore]] = {
-    "memory": lambda clock: MemoryStore(TTL, MAX_SESSIONS, clock),
+    "memory": lambda clock: MemoryStore(TTL, MAX_SESSIONS, clock, clock),
     "signed": lambda clock: SignedStore(["a key for the tests"], TTL, clock),
 }
 STATEFUL = [name for name, make in BACKENDS.items() if make(Clock()).stateful]
@@ -528,3 +528,43 @@ class Histories(RuleBasedStateMachine):
 def test_any_history_hands_out_each_session_once(backend: str) -> None:
     machine = type("Histories", (Histories,), {"backend": backend})
     run_state_machine_as_test(machine, settings=settings(stateful_step_count=40))
+
+
+# --- tokens, channels, live objects ---------------------------------------------------------------
+
+
+@stateful_stores
+def test_a_token_is_claimed_once_until_it_may_be_forgotten(store: SessionStore, clock: Clock) -> None:
+    assert [store.claim(token, clock() + 10) for token in ("a", "b", "a")] == [True, True, False]
+    clock.now += 10
+    assert store.claim("a", clock() + 10)
+
+
+@stateful_stores
+def test_of_many_who_claim_a_token_one_gets_it(store: SessionStore, clock: Clock) -> None:
+    assert sorted(together(4, lambda: store.claim("a", clock() + 10))) == [False, False, False, True]
+
+
+@stateful_stores
+def test_the_live_objects_are_those_that_were_made_of_sessions_that_are_there(store: SessionStore) -> None:
+    one, two, _ = opened(store), opened(store), opened(store)
+    made = [store.live(one, list), store.live(two, list)]
+    assert store.lives() == made
+    store.end(one)
+    assert store.lives() == made[1:]
+
+
+@stateful_stores
+def test_channels_are_remembered(store: SessionStore) -> None:
+    session_id = opened(store)
+    assert store.set_channels(session_id, frozenset({"a", "b"}))
+    assert store.settings(session_id) == Settings(channels=frozenset({"a", "b"}))
+    store.end(session_id)
+    assert not store.set_channels(session_id, frozenset())
+
+
+def test_a_store_without_state_claims_everything_and_has_nothing_alive(clock: Clock) -> None:
+    store = BACKENDS["signed"](clock)
+    assert [store.claim("a", clock()) for _ in range(2)] == [True, True]
+    assert store.set_channels(opened(store), frozenset({"a"}))
+    assert store.lives() == []

@@ -130,3 +130,12 @@ def test_a_factory_that_raises_leaves_the_store_usable() -> None:
     with pytest.raises(ZeroDivisionError):
         store.live(session_id, make)
     assert store.live(session_id, make) == "made"
+
+
+def test_no_more_tokens_are_claimed_than_can_be_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mcp_wsgi.stores.memory.MAX_CLAIMED", 2)
+    clock = Clock()
+    store = MemoryStore(TTL, 1, clock, clock)
+    assert [store.claim(token, clock() + 10) for token in ("a", "b", "c")] == [True, True, False]
+    clock.now += 10
+    assert store.claim("c", clock() + 10)

@@ -6,7 +6,10 @@ import io
 import json
 import logging
 import re
+import sys
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 from wsgiref.validate import validator
@@ -528,3 +531,74 @@ def test_a_cursor_that_all_processes_can_read_is_sent(
     assert [tool["name"] for tool in page] == ["one"]
     assert page.next_cursor
     assert "secret_key" not in caplog.text
+
+
+def _asking() -> MCPServer:
+    mcp = MCPServer("asking")
+
+    @mcp.tool
+    def ask(ctx: Context) -> str:
+        return ctx.elicit("Well?", {"type": "object", "properties": {}}).action
+
+    return mcp
+
+
+def _warnings_of_questions(
+    caplog: pytest.LogCaptureFixture, revision: str, *, several: bool, **options: Any
+) -> list[str]:
+    """What is logged while a client is asked twice."""
+    app = MCPApp(_asking(), **options)
+    client = Client(
+        app, revision=revision, answer=lambda *_: {"action": "decline"}, environ={"wsgi.multiprocess": several}
+    )
+    assert [client.call_tool("ask").text for _ in range(2)] == ["decline"] * 2
+    return [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+
+
+def test_a_state_that_other_processes_cannot_read_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    (warning,) = _warnings_of_questions(caplog, "2026-07-28", several=True)
+    assert "Set a secret_key that all processes share" in warning
+
+
+def test_a_question_whose_answer_another_process_may_get_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    (warning,) = _warnings_of_questions(caplog, "2025-11-25", several=True, secret_key="k" * 32)
+    assert "send all requests of a session to the same one" in warning
+
+
+@pytest.mark.parametrize(
+    ("revision", "several", "options"),
+    [
+        ("2026-07-28", False, {}),
+        ("2026-07-28", True, {"secret_key": "k" * 32}),
+        ("2025-11-25", False, {"secret_key": "k" * 32}),
+    ],
+)
+def test_questions_that_come_back_to_whom_they_may_are_not_warned_of(
+    caplog: pytest.LogCaptureFixture, revision: str, several: bool, options: dict[str, Any]
+) -> None:
+    assert _warnings_of_questions(caplog, revision, several=several, **options) == []
+
+
+@pytest.fixture
+def eager_threads() -> Iterator[None]:
+    """Threads that give way to each other as often as can be."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("eager_threads")
+@pytest.mark.parametrize("name", ["_open_questions", "_open_listeners", "_streams_left", "_workers"])
+def test_first_requests_that_come_at_once_find_the_same(name: str) -> None:
+    """Otherwise a question would wait at one place, and its answer be brought to another."""
+
+    def find(app: MCPApp, barrier: threading.Barrier) -> object:
+        barrier.wait(20)
+        return getattr(app, name)()
+
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(100):
+            app, barrier = MCPApp(_asking(), workers="threads"), threading.Barrier(8)
+            found = list(pool.map(find, [app] * 8, [barrier] * 8))
+            assert len(set(map(id, found))) == 1
