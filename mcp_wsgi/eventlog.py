@@ -1,8 +1,9 @@
 """The messages of one session, kept so that a broken stream can go on where it stopped.
 
 A session has several streams: the one that GET opens, and one for each POST that is answered with a
-stream. All share one log, bounded in events and bytes; the oldest go first. An event id names its
-stream and a number that is unique in the session: ``<stream>_<number>``.
+stream. All share one log, bounded in events and bytes: what was taken goes first, then the oldest that
+nobody reads; an answer on its way stays. An event id names its stream and a number that is unique in
+the session: ``<stream>_<number>``.
 
 Several connections may read one stream at a time; the one that came last gets the messages, since
 the others are most likely dead. When it goes, the one before it takes over.
@@ -10,6 +11,7 @@ the others are most likely dead. When it goes, the one before it takes over.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import math
 import re
@@ -96,6 +98,16 @@ class _Stream:
         self.sent = 0  # number of its newest event that a reader took
         self.ended = False
 
+    @property
+    def taken(self) -> int:
+        """Number of the newest event that need not be kept for who reads it now."""
+        return self.readers[-1].position if self.readers else self.sent
+
+    def finish(self) -> None:
+        """Nothing comes after what there is, and nothing of the call is kept beside it."""
+        self.ended = True
+        self.pace = None
+
     def after(self, number: int) -> Event | None:
         """Its first event after that number."""
         found = None
@@ -104,6 +116,21 @@ class _Stream:
                 break
             found = event
         return found
+
+
+# What an event is kept for, the least first: it was taken; nobody reads its stream now (an answer is worth
+# more than a message); somebody does.
+_TAKEN, _UNREAD, _ANSWER, _IS_READ, _ANSWER_IS_READ = range(5)
+
+
+def _rank(stream: _Stream) -> int:
+    """What the oldest event of a stream is kept for."""
+    oldest = stream.events[0]
+    if oldest.number <= stream.taken:
+        return _TAKEN
+    if stream.readers:
+        return _ANSWER_IS_READ if oldest.last else _IS_READ
+    return _ANSWER if oldest.last else _UNREAD
 
 
 class EventLog:
@@ -172,33 +199,62 @@ class EventLog:
                 return True
             self._number += 1
             stream.events.append(Event(f"{name}_{self._number}", self._number, message, last))
-            stream.ended = last
+            if last:
+                stream.finish()
             self._order.append(stream)
             self._bytes += len(message)
-            lost = self._evict()
+            lost, freed = self._evict()
             first_lost = lost and lost == self.dropped
             readers = tuple(stream.readers) if last else tuple(stream.readers[-1:])
+        # Others whose messages have gone are behind no more; who wrote this one looks by itself.
+        for other in freed:
+            if other is not stream and other.room is not None:
+                other.room.set()
         for reader in readers:
             reader.wake()
         if first_lost:
             log.warning(
-                "a session has more than %d unread messages or %d bytes of them: the oldest are dropped",
+                "a session has more than %d messages or %d bytes of them: the oldest that nobody reads are dropped",
                 self._max_events,
                 self._max_bytes,
             )
         return True
 
-    def _evict(self) -> int:
-        """Make room; returns how many events went that nobody had taken."""
-        lost = 0
-        while len(self._order) > 1 and (len(self._order) > self._max_events or self._bytes > self._max_bytes):
-            stream = self._order.popleft()
+    def _evict(self) -> tuple[int, list[_Stream]]:
+        """Make room; returns how many events went that nobody had taken, and the streams that they were of."""
+        lost, streams = 0, []
+        while len(self._order) > self._max_events or self._bytes > self._max_bytes:
+            place = self._dispensable()
+            if place is None:
+                break
+            stream = self._order[place]
+            del self._order[place]
             gone = stream.events.popleft()
             self._bytes -= len(gone.message)
-            lost += gone.number > stream.sent
+            if gone.number > stream.taken:
+                lost += 1
+                streams.append(stream)
             self._drop_if_over(gone.id.partition("_")[0], stream)
         self.dropped += lost
-        return lost
+        return lost, streams
+
+    def _dispensable(self) -> int | None:
+        """The place of the event to go, the oldest of the least needed; see ``_rank``.
+
+        Never the newest event, nor an answer that a connection still has to take.
+        """
+        found, best = None, _ANSWER_IS_READ
+        seen: set[int] = set()
+        for place, stream in enumerate(itertools.islice(self._order, len(self._order) - 1)):
+            if id(stream) in seen:
+                continue
+            seen.add(id(stream))
+            rank = _rank(stream)
+            if rank < best:
+                found, best = place, rank
+            if best == _TAKEN:
+                break
+        return found
 
     def _drop_if_over(self, name: str, stream: _Stream) -> None:
         if stream.ended and not stream.events and not stream.readers:
@@ -210,7 +266,7 @@ class EventLog:
             stream = self._streams.get(name)
             if stream is None:
                 return
-            stream.ended = True
+            stream.finish()
             readers = tuple(stream.readers)
             self._drop_if_over(name, stream)
         for reader in readers:
@@ -252,7 +308,7 @@ class EventLog:
             streams = list(self._streams.values())
             readers = [reader for stream in streams for reader in stream.readers]
             for stream in streams:
-                stream.ended = True
+                stream.finish()
         for reader in readers:
             reader.wake()
 
@@ -352,9 +408,10 @@ class Reader:
         start: Number of the event before the first one it wants.
         position: Number of the event that it took last.
         parted: Whether the connection is to end when it has taken what is there.
+        closed: Whether it has stopped reading.
     """
 
-    __slots__ = ("_log", "_signal", "name", "parted", "position", "start", "stream")
+    __slots__ = ("_log", "_signal", "closed", "name", "parted", "position", "start", "stream")
 
     def __init__(self, log: EventLog, name: str, stream: _Stream, position: int, signal: Signal) -> None:
         self._log = log
@@ -363,6 +420,7 @@ class Reader:
         self.stream = stream
         self.start = self.position = position
         self.parted = False
+        self.closed = False
 
     def take(self, timeout: float) -> Any:
         """The next event.
@@ -398,5 +456,7 @@ class Reader:
         self._signal.set()
 
     def close(self) -> None:
-        """Stop reading; may be called again."""
-        self._log.forget(self)
+        """Stop reading; a second time, which may be the garbage collector's, does nothing."""
+        closed, self.closed = self.closed, True
+        if not closed:
+            self._log.forget(self)

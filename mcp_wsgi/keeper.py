@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mcp_wsgi.context import LEVELS, Call, ClientInfo
@@ -200,19 +200,24 @@ class Keeper:
         Raises:
             SessionNotFound: It has ended already.
         """
-        self._finish(_there(self.store.end(session.id)), "deleted", principal)
+        self._finish([_there(self.store.end(session.id))], "deleted", principal)
 
     def sweep(self) -> int:
         """End what has expired; returns how many sessions that were."""
         expired = self.store.expire()
-        for ended in expired:
-            self._finish(ended, "expired")
+        self._finish(expired, "expired")
         return len(expired)
 
-    def _finish(self, ended: Ended, reason: str, principal: Any = None) -> None:
-        live: LiveSession | None = ended.live
-        if live is not None:
-            live.end(InternalError("The session has ended"))
+    def _finish(self, over: Sequence[Ended], reason: str, principal: Any = None) -> None:
+        # First whatever runs: an application may take its time to terminate.
+        for ended in over:
+            live: LiveSession | None = ended.live
+            if live is not None:
+                live.end(InternalError("The session has ended"))
+        for ended in over:
+            self._terminate(ended, reason, principal)
+
+    def _terminate(self, ended: Ended, reason: str, principal: Any) -> None:
         # A store that outlives a process may have sessions of another release, which end all the same.
         revision = REVISIONS.get(ended.record.revision, DEFAULT_LEGACY)
         session = Session(self.store, ended.id, ended.record, revision, self._new_live)
@@ -249,8 +254,7 @@ class Keeper:
             stop = self._stop
         if stop is not None:
             stop.set()
-        for ended in self.store.close():
-            self._finish(ended, "shutdown")
+        self._finish(self.store.close(), "shutdown")
 
     # --- push -------------------------------------------------------------------------------------
 

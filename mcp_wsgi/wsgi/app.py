@@ -54,6 +54,8 @@ log = logging.getLogger("mcp_wsgi")
 
 T = TypeVar("T")
 
+#: Seconds for which a client may take the end of its stream when the application closes.
+_FAREWELL = 1.0
 _STATUS_LINES = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
 _SEVERAL_PROCESSES = (
     "sessions are kept in the memory of this process, but the server runs several, and a client whose request "
@@ -88,6 +90,7 @@ class MCPApp:
         self._making = guard()
         self._crew: Crew | None = None
         self._settled = False
+        self._streams: set[Stream] = set()
         self._several = False  # the server runs several processes
         keys = self.options.secret_key or (generate_key(),)
         self._dispatcher = Dispatcher(
@@ -340,8 +343,9 @@ class MCPApp:
         """End all that is open, for good; to be called when the process is to stop.
 
         At once no stream and no session begins any more, listen streams end with their result, and
-        GET streams end. Calls have ``grace`` seconds to get through; then they are cancelled. At last
-        each session ends (``Handler.terminate``).
+        GET streams end. Calls have ``grace`` seconds to get through; then they are cancelled. The
+        connections of streams whose clients read nothing are broken, where the server (gunicorn) hands
+        them out. At last each session ends (``Handler.terminate``).
 
         Args:
             grace: Seconds.
@@ -358,6 +362,11 @@ class MCPApp:
             calls.stop()
         if self._keeper is not None:
             self._keeper.close()
+        end = self._clock() + _FAREWELL
+        while self._streams and self._clock() < end:
+            pause.wait(0.02)
+        for stream in tuple(self._streams):
+            stream.cut()
 
     # --- answering --------------------------------------------------------------------------------
 
@@ -380,7 +389,10 @@ class MCPApp:
             if isinstance(reply.body, Stream):
                 reply.body.close()
             raise
-        return reply.body
+        body = reply.body
+        if type(body) is Stream:
+            body.attend(self._streams, environ.get("gunicorn.socket"))
+        return body
 
     def _reply(self, request: HttpRequest) -> HttpReply:
         options = self.options

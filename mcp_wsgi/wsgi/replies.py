@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import _socket
+import os
 import re
 from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from typing import Any
 
 from mcp_wsgi.errors import MCPError
@@ -69,13 +72,38 @@ def stream_reply(messages: Generator[Any, None, None], leave: Callable[[], None]
 class Stream:
     """A WSGI body that owns where its messages come from: its ``close`` is how that learns of a disconnect."""
 
-    __slots__ = ("_ended", "_leave", "_messages", "_retry")
+    __slots__ = ("_connection", "_ended", "_leave", "_messages", "_open", "_retry")
 
     def __init__(self, messages: Generator[Any, None, None], leave: Callable[[], None], retry: float = 0.0) -> None:
         self._messages = messages
         self._leave = leave
         self._retry = retry
         self._ended = False
+        self._open: set[Stream] | None = None
+        self._connection: Any = None
+
+    def attend(self, streams: set[Stream], connection: Any) -> None:
+        """Be among the open streams until ``close``.
+
+        Args:
+            streams: Those that are open.
+            connection: The server's socket; ``None`` if it does not say.
+        """
+        self._open = streams
+        self._connection = connection
+        streams.add(self)
+
+    def cut(self) -> None:
+        """Break the connection: its client reads nothing, and the server waits for it in vain."""
+        if self._connection is None:
+            return
+        with suppress(OSError, ValueError):
+            # A plain duplicate, since gevent's own socket would raise an error in who waits for it.
+            copy = _socket.socket(fileno=os.dup(self._connection.fileno()))
+            try:
+                copy.shutdown(_socket.SHUT_RDWR)
+            finally:
+                copy.close()
 
     def __iter__(self) -> Iterator[bytes]:
         return self
@@ -94,6 +122,9 @@ class Stream:
 
     def close(self) -> None:
         """Leave, if there is more to come; called by the server in every case (PEP 3333)."""
+        if self._open is not None:
+            self._open.discard(self)
+            self._open = self._connection = None
         if not self._ended:
             self._ended = True
             self._leave()

@@ -59,8 +59,18 @@ def process() -> int:
     return os.getpid()
 
 
+@mcp.tool
+def flood(ctx: Context) -> str:
+    """Send this session more than any connection takes at once."""
+    for _ in range(80):
+        ours.notify(str(ctx.session_id), "notifications/message", {"level": "info", "data": "." * 256 * 1024})
+        time.sleep(0.01)  # the server's turn to write
+    return "flooded"
+
+
 options = {"sessions": True, **json.loads(os.environ["SITE_OPTIONS"])}
+ours = mcp.wsgi_app(path="/", **options)
 application = DispatcherMiddleware(
     NotFound(),
-    {"/mcp": Checked(mcp.wsgi_app(path="/", **options)), "/other": Checked(mcp.wsgi_app(path="/mcp", **options))},
+    {"/mcp": Checked(ours), "/other": Checked(mcp.wsgi_app(path="/mcp", **options))},
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -69,6 +70,23 @@ def test_sigterm_ends_a_worker_whatever_the_keepalive_of_its_connections(
         # The connections stay open on this side.
         streams.end_well()
         assert running.process.wait(BOUND) == 0
+        sessions_ended_once(running, 1)
+
+
+@pytest.mark.parametrize("kind", ["gevent", "gthread"])
+def test_a_client_that_reads_nothing_does_not_hold_up_the_end(tmp_path: Path, kind: str) -> None:
+    with hooked(kind, tmp_path, max_streams=4) as running:
+        session = RawSession(running.port, LEGACY)
+        with socket.socket() as deaf:
+            deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            deaf.connect(("127.0.0.1", running.port))
+            head = f"GET /mcp HTTP/1.1\r\nHost: localhost\r\nMcp-Session-Id: {session.id}\r\n\r\n"
+            deaf.sendall(head.encode())
+            assert deaf.recv(15) == b"HTTP/1.1 200 OK"
+            assert session.text("flood") == "flooded"
+            running.process.send_signal(signal.SIGTERM)
+            # Far below the 30 seconds after which gunicorn kills it.
+            assert running.process.wait(15) == 0
         sessions_ended_once(running, 1)
 
 

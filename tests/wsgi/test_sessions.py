@@ -826,7 +826,7 @@ def test_a_flood_to_nobody_is_bounded_and_logged_once(caplog: pytest.LogCaptureF
     push(stage, peer, *range(100))
     with peer.get() as own:
         assert [own.message()["params"]["data"] for _ in range(10)] == list(range(90, 100))
-    assert len([record for record in caplog.records if "unread" in record.getMessage()]) == 1
+    assert len([record for record in caplog.records if "nobody reads" in record.getMessage()]) == 1
 
 
 def test_a_push_that_json_cannot_say_fails_where_it_is_made() -> None:
