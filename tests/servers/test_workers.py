@@ -18,7 +18,10 @@ def test_two_workers_answer_interleaved_calls_of_both_eras(tmp_path: Path) -> No
             status, body = post(running, *tool_call("process", revision))
             return status, json.loads(body)
 
-        answers = list(pool.map(call, range(200)))
-    assert [status for status, _ in answers] == [200] * 200
-    pids = {answer["result"]["content"][0]["text"] for _, answer in answers}  # type: ignore[index]
+        answers, pids = [], set()
+        # Which process takes a connection is the system's choice, and it may long choose the same one.
+        while len(pids) < 2 and len(answers) < 10_000:
+            answers += pool.map(call, range(200))
+            pids = {answer["result"]["content"][0]["text"] for _, answer in answers}  # type: ignore[index]
+    assert {status for status, _ in answers} == {200}
     assert len(pids) == 2
