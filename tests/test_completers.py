@@ -133,7 +133,9 @@ def test_a_function_gets_what_it_asks_for(function: Any, values: list[str]) -> N
     assert asked(completers, "day", "m", mood="bad") == values
 
 
-@pytest.mark.parametrize("returned", [["a", "b"], ("a", "b"), dict.fromkeys("ab"), iter("ab")], ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(
+    "returned", [["a", "b"], ("a", "b"), dict.fromkeys("ab"), iter("ab")], ids=lambda value: type(value).__name__
+)
 def test_any_iterable_of_texts_will_do(returned: Any) -> None:
     completers = moods()
     completers.add("day", lambda value: returned)
