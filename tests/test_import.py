@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-BUDGET = 0.120  # seconds
+BUDGET = 0.120  # seconds, where a bare interpreter takes BARE; a machine that is slow, or busy, has more
+BARE = 0.022
 STARTS = 9
 TRIES = 3
 
@@ -44,10 +45,10 @@ def test_every_public_name_is_there_without_the_heavy_modules() -> None:
 
 def test_importing_the_package_keeps_its_budget() -> None:
     """The least of fresh starts, against a bare interpreter: whatever else runs can only add to it."""
-    costs: list[float] = []
-    while not costs or (costs[-1] > BUDGET and len(costs) < TRIES):
+    shares: list[float] = []
+    while not shares or (shares[-1] > 1 and len(shares) < TRIES):
         # Interleaved, so that a slow moment meets both.
         pairs = [(seconds("pass"), seconds("import mcp_wsgi")) for _ in range(STARTS)]
         bare, loaded = (min(column) for column in zip(*pairs, strict=True))
-        costs.append(loaded - bare)
-    assert min(costs) <= BUDGET, f"import mcp_wsgi took {[round(cost * 1000) for cost in costs]} ms"
+        shares.append((loaded - bare) / (BUDGET * max(1, bare / BARE)))
+    assert min(shares) <= 1, f"import mcp_wsgi took {[round(share * 100) for share in shares]} % of its budget"
