@@ -44,6 +44,7 @@ __all__ = [
     "Direct",
     "Sink",
     "current_context",
+    "rank_of",
 ]
 
 log = logging.getLogger("mcp_wsgi")
@@ -54,6 +55,19 @@ T = TypeVar("T")
 LEVELS: tuple[str, ...] = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 _RANK: Mapping[str, int] = {level: rank for rank, level in enumerate(LEVELS)}
 _SILENT = len(LEVELS)
+
+
+def rank_of(level: str) -> int:
+    """How severe a log level is, from 0.
+
+    Raises:
+        ValueError: The level does not exist.
+    """
+    rank = _RANK.get(level)
+    if rank is None:
+        raise ValueError(f"unknown log level {level!r}; the levels are {', '.join(LEVELS)}")
+    return rank
+
 
 _EMPTY: Mapping[str, Any] = {}
 
@@ -678,10 +692,7 @@ class Context:
         Raises:
             ValueError: The level does not exist.
         """
-        rank = _RANK.get(level)
-        if rank is None:
-            raise ValueError(f"unknown log level {level!r}; the levels are {', '.join(LEVELS)}")
-        return rank >= self._threshold
+        return rank_of(level) >= self._threshold
 
     def debug(self, data: Any, logger: str | None = None) -> None:
         """``log("debug", data)``."""

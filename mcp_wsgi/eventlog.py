@@ -22,31 +22,18 @@ from typing import Any, Protocol
 
 import msgspec
 
+from mcp_wsgi.workers import NOTHING, Signal
+
 __all__ = ["GET_STREAM", "NOTHING", "PARTED", "Event", "EventLog", "Forgotten", "Reader", "Signal", "parse_event_id"]
 
 log = logging.getLogger("mcp_wsgi")
 
 #: The stream that GET opens and that unsolicited messages go to.
 GET_STREAM = "0"
-#: What ``Reader.take`` returns when its time is over.
-NOTHING: Any = object()
-#: What it returns when the connection is to end, though the stream goes on.
+#: What ``Reader.take`` returns when the connection is to end, though the stream goes on.
 PARTED: Any = object()
 
 _EVENT_ID = re.compile(r"([0-9]{1,19})_([0-9]{1,19})(?:_[0-9]{1,19})?")
-
-
-class Signal(Protocol):
-    """What a reader waits for: ``threading.Event``, or its like among greenlets."""
-
-    def set(self) -> None:
-        """Wake who waits; called from any thread or greenlet."""
-
-    def clear(self) -> None:
-        """Let the next ``wait`` wait."""
-
-    def wait(self, timeout: float, /) -> object:
-        """Wait for ``timeout`` seconds at most; may return early."""
 
 
 class Pace(Protocol):

@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from mcp_wsgi.context import LEVELS, Call, ClientInfo
+from mcp_wsgi.context import Call, ClientInfo, rank_of
 from mcp_wsgi.errors import InternalError, Overloaded, SessionNotFound, SessionRequired
 from mcp_wsgi.eventlog import GET_STREAM
 from mcp_wsgi.jsonrpc import encode_notification
@@ -266,15 +266,14 @@ class Keeper:
 
     def log(self, session_id: str, level: str, data: Any, logger: str | None) -> int:
         """Send one session a log message; see ``MCPApp.log``."""
-        if level not in LEVELS:
-            raise ValueError(f"unknown log level {level!r}; the levels are {', '.join(LEVELS)}")
+        rank = rank_of(level)
         params = {"level": level, "data": data} if logger is None else {"level": level, "data": data, "logger": logger}
         message = _notification("notifications/message", params)
         settings = self.store.settings(session_id)
         if settings is None:
             return 0
         wanted = settings.log_level or self._options.log_level
-        return self._put(session_id, message) if LEVELS.index(level) >= LEVELS.index(wanted) else 0
+        return self._put(session_id, message) if rank >= rank_of(wanted) else 0
 
     def broadcast(self, channel: str, method: str, params: Mapping[str, Any]) -> int:
         """Send a notification to the sessions of a channel; see ``MCPApp.broadcast``."""

@@ -139,7 +139,10 @@ def _store(value: Any) -> Any:
     return value
 
 
-_STORE_METHODS = ("create", "find", "hold", "release", "end", "expire", "close", "load", "save", "settings", "live")
+_STORE_METHODS = (
+    *("create", "find", "hold", "release", "end", "expire", "close", "load", "save", "settings", "set_log_level"),
+    *("subscribe", "unsubscribe", "mark_initialized", "set_channels", "claim", "live", "lives", "ids"),
+)
 
 
 def _flag(value: Any) -> bool:

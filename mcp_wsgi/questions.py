@@ -9,11 +9,11 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from mcp_wsgi.errors import Overloaded
 from mcp_wsgi.jsonrpc import Id
-from mcp_wsgi.workers import guard
+from mcp_wsgi.workers import Signal, guard
 
 __all__ = ["Question", "Questions", "Signal"]
 
@@ -26,16 +26,6 @@ _SEVERAL_PROCESSES = (
     "own, and one that reaches another process is lost, so that the call waits for input_timeout. Run one process "
     "(gunicorn --workers 1), or send all requests of a session to the same one"
 )
-
-
-class Signal(Protocol):
-    """What a call waits for; ``workers.Job.event`` makes such."""
-
-    def set(self) -> None:
-        """Wake who waits; called from any thread or greenlet."""
-
-    def wait(self, timeout: float, /) -> object:
-        """Wait for ``set``, at most ``timeout`` seconds; may return early."""
 
 
 class Question:

@@ -11,12 +11,11 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from mcp_wsgi.errors import Cancelled
-from mcp_wsgi.eventlog import NOTHING, Event, EventLog, Reader
+from mcp_wsgi.eventlog import Event, EventLog, Reader
 from mcp_wsgi.exchange import NO_ANSWER, Answer, Clock, Exchange
 from mcp_wsgi.options import Options
 from mcp_wsgi.questions import Questions
-from mcp_wsgi.workers import NOTHING as NOTHING_YET
-from mcp_wsgi.workers import Crew
+from mcp_wsgi.workers import NOTHING, Crew
 
 __all__ = ["RecordedExchange"]
 
@@ -268,7 +267,7 @@ class RecordedExchange(Exchange):
                 raise
             if type(item) is Answer:
                 return item
-            if item is not NOTHING_YET:
+            if item is not NOTHING:
                 return None
             if wait < options.request_timeout:
                 if self._opened()[0] is not None:

@@ -129,7 +129,7 @@ class Rounds:
         """
         kept, missing, found = self._kept, {}, {}
         for key, request in requests.items():
-            digest = _digest(request, self._revision)
+            digest = _digest(_wire(request, self._revision))
             self._check_replay(key, digest)
             if key in kept.answers:
                 found[key] = kept.answers[key][1]
@@ -178,7 +178,7 @@ class Rounds:
             wire = {key: _wire(request, self._revision) for key, request in requests.items()}
         except InputError as problem:
             raise InternalError(str(problem)) from problem
-        asked = {key: _digest(request, self._revision) for key, request in requests.items()}
+        asked = {key: _digest(question) for key, question in wire.items()}
         kept = msgspec.structs.replace(self._kept, asked=asked, state=required.state)
         result: dict[str, Any] = {"inputRequests": wire} if wire else {}
         result["requestState"] = self._states.seal(kept, self._binding)
@@ -198,7 +198,6 @@ def _wire(request: InputRequest, revision: Revision) -> dict[str, Any]:
     return {"method": request.method, "params": request.params(revision)}
 
 
-def _digest(request: InputRequest, revision: Revision) -> str:
-    wire = _wire(request, revision)
+def _digest(wire: Mapping[str, Any]) -> str:
     # The id of a page is made anew in each round, and is not sent here.
     return hashlib.blake2b(encode(wire), digest_size=12).hexdigest()

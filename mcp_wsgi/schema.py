@@ -361,11 +361,6 @@ class Output:
         except (Unsupported, SchemaError) as error:
             raise RegistrationError(f"{owner}: return annotation: {error}") from error
 
-    @classmethod
-    def from_function(cls, function: Callable[..., Any], *, owner: str) -> Output | None:
-        """``from_annotation`` with what a function says that it returns."""
-        return cls.from_annotation(return_hint(function, owner=owner), owner=owner)
-
     def dump(self, value: Any) -> Any:
         """Turn a result into JSON builtins, and make sure that they fit the schema.
 

@@ -14,7 +14,7 @@ import re
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Hashable, Iterator, Mapping
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -22,14 +22,13 @@ from mcp_wsgi.errors import InvalidParams, InvalidRequest, Overloaded
 from mcp_wsgi.jsonrpc import Id, encode, encode_notification, encode_result
 from mcp_wsgi.revisions import META_SUBSCRIPTION_ID
 from mcp_wsgi.uris import check_uri, is_uri
-from mcp_wsgi.workers import Budget
+from mcp_wsgi.workers import Budget, Signal
 
 __all__ = [
     "MAX_ID_BYTES",
     "MAX_UNREAD",
     "MAX_URIS",
     "MAX_URI_BYTES",
-    "Event",
     "Filter",
     "Kind",
     "Listener",
@@ -57,19 +56,6 @@ _LISTS: Mapping[str, Kind] = {
     "promptsListChanged": "prompts",
     "resourcesListChanged": "resources",
 }
-
-
-class Event(Protocol):
-    """What a stream waits for: ``threading.Event``, or its like among greenlets."""
-
-    def set(self) -> None:
-        """Wake who waits; called from any thread or greenlet."""
-
-    def clear(self) -> None:
-        """Let the next ``wait`` wait."""
-
-    def wait(self, timeout: float) -> bool:
-        """Wait for ``timeout`` seconds at most; may return early."""
 
 
 class Filter(msgspec.Struct, frozen=True):
@@ -194,7 +180,7 @@ class Listeners:
         self,
         limit_per_principal: int,
         budget: Budget,
-        event: Callable[[], Event],
+        event: Callable[[], Signal],
         clock: Callable[[], float],
         *,
         guard: Callable[[], Any] = threading.Lock,
@@ -356,7 +342,7 @@ class Listener:
         self._identity = encode(request_id)
         if len(self._identity) > MAX_ID_BYTES:
             raise InvalidRequest(f"Invalid request: the id of a subscription has at most {MAX_ID_BYTES} bytes")
-        self._event: Event | None = None
+        self._event: Signal | None = None
         self._ending = False
         # In the order of publishing; none while there is none, which is nearly always.
         self._unread: dict[_Notice, None] | None = None
@@ -413,7 +399,7 @@ class Listener:
         next(messages)
         return messages
 
-    def _messages(self, event: Event, keepalive: float, end: float) -> Generator[bytes | None, None, None]:
+    def _messages(self, event: Signal, keepalive: float, end: float) -> Generator[bytes | None, None, None]:
         clock = self._listeners.clock
         try:
             yield None
@@ -430,7 +416,7 @@ class Listener:
             # It may be the garbage collector that ends this, in the midst of anything: nobody is woken.
             self._listeners.leave(self)
 
-    def _take(self, event: Event, *, over: bool) -> Any:
+    def _take(self, event: Signal, *, over: bool) -> Any:
         """The oldest unread notice, ``None`` if there is none yet, ``_OVER`` if there will be none."""
         with self._listeners.guard:
             # From here on the stream takes no other, so that a busy publisher cannot keep it open.

@@ -4,25 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any
 
 from mcp_wsgi.errors import Overloaded
-from mcp_wsgi.workers import guard
+from mcp_wsgi.workers import Signal, guard
 
-__all__ = ["NOT_BEHIND", "Event", "Turn", "Turns"]
+__all__ = ["NOT_BEHIND", "Turn", "Turns"]
 
 #: What those are told that were to wait behind a call that stays alone.
 NOT_BEHIND = "Overloaded: a call of this session waits for its client"
-
-
-class Event(Protocol):
-    """What a waiting call waits for; ``workers.Job.event`` makes such."""
-
-    def set(self) -> None:
-        """Wake who waits, and let nobody wait from now on."""
-
-    def wait(self, timeout: float, /) -> object:
-        """Wait for ``set``, at most ``timeout`` seconds; may return early."""
 
 
 class Turns:
@@ -51,7 +41,7 @@ class Turns:
         """How many wait."""
         return len(self._waiting)
 
-    def join(self, make_event: Callable[[], Event]) -> Turn:
+    def join(self, make_event: Callable[[], Signal]) -> Turn:
         """Queue up. Every turn must be left in the end, or those behind it wait for ever.
 
         Args:

@@ -37,6 +37,7 @@ __all__ = [
     "GreenletCrew",
     "InlineCrew",
     "Job",
+    "Signal",
     "ThreadCrew",
     "crew_for",
     "guard",
@@ -47,6 +48,19 @@ __all__ = [
 NOTHING: Any = object()
 
 Callback = Callable[["Job"], Any]
+
+
+class Signal(Protocol):
+    """What somebody waits for: ``threading.Event``, or its like among greenlets."""
+
+    def set(self) -> None:
+        """Wake who waits; called from any thread or greenlet."""
+
+    def clear(self) -> None:
+        """Let the next ``wait`` wait."""
+
+    def wait(self, timeout: float, /) -> object:
+        """Wait for ``set``, at most ``timeout`` seconds; may return early."""
 
 
 class Job(Protocol):

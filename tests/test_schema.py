@@ -34,6 +34,7 @@ from mcp_wsgi.schema import (
     StringArguments,
     check_name,
 )
+from mcp_wsgi.signatures import return_hint
 
 NOTHING: dict[str, Any] = {"type": "object", "additionalProperties": False}
 
@@ -497,10 +498,10 @@ def test_a_recursive_type_is_an_object_at_the_root() -> None:
 
 
 def test_the_annotation_is_found_on_the_function() -> None:
-    found = Output.from_function(find, owner="x")
+    found = Output.from_annotation(return_hint(find, owner="x"), owner="x")
     assert found is not None
     assert found.schema["items"]["properties"]["name"] == {"type": "string"}
-    assert Output.from_function(lambda: 1, owner="x") is None
+    assert Output.from_annotation(return_hint(lambda: 1, owner="x"), owner="x") is None
 
 
 @pytest.mark.parametrize("annotation", [complex, dict[str, Image], "Nowhere", list[complex]])

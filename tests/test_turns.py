@@ -30,6 +30,9 @@ class TickingEvent:
     def set(self) -> None:
         self.is_set = True
 
+    def clear(self) -> None:
+        """Nobody waits for it twice."""
+
     def wait(self, timeout: float) -> bool:
         self.waits.append(timeout)
         self.clock.now += min(timeout, self.step)
