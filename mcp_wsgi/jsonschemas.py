@@ -268,7 +268,13 @@ class Validator:
             return [Fault((), "value", "holds a number that is too large to be checked", None)]
 
     def _faults(self, value: Any) -> list[Fault]:
-        return _told(self._library.iter_errors(value))
+        try:
+            return _told(self._library.iter_errors(value))
+        except BaseException as error:
+            # The library keeps references in a table that panics when the stack ends inside it.
+            if type(error).__module__ == "pyo3_runtime":
+                raise RecursionError from error
+            raise
 
 
 def _check_size(schema: Schema) -> None:

@@ -253,6 +253,17 @@ def test_values_nested_without_end_are_refused() -> None:
     assert [fault.keyword for fault in validator.faults(deep(5000))] == ["value"]
 
 
+@pytest.mark.parametrize("frames", range(40))
+def test_wherever_the_stack_ends_it_is_the_value_that_is_refused(frames: int) -> None:
+    """One of the libraries below panics if the stack ends inside it, with what is no ``Exception``."""
+
+    def further_down(frames: int) -> Any:
+        return further_down(frames - 1) if frames else validator.faults(deep(5000))
+
+    validator = Validator({"items": {"$ref": "#"}})
+    assert [fault.keyword for fault in further_down(frames)] == ["value"]
+
+
 def test_numbers_beyond_what_can_be_computed_are_refused() -> None:
     assert told({"multipleOf": 0.1}, 10**400) == ["holds a number that is too large to be checked"]
 
