@@ -3,7 +3,8 @@
 A session has several streams: the one that GET opens, and one for each POST that is answered with a
 stream. All share one log, bounded in events and bytes: what was taken goes first, then the oldest that
 nobody reads; an answer on its way stays. An event id names its stream and a number that is unique in
-the session: ``<stream>_<number>``.
+the session: ``<stream>_<number>``. Only a new message makes others go: an answer whose connection breaks
+is there for the client that comes back for it at once, even if the log is full.
 
 Several connections may read one stream at a time; the one that came last gets the messages, since
 the others are most likely dead. When it goes, the one before it takes over.
