@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import os
+import sys
+import threading
 import time
 import uuid
 from typing import Any
@@ -57,6 +59,16 @@ def endless(name: str, ctx: Context) -> str:
 def process() -> int:
     """The process that answers."""
     return os.getpid()
+
+
+@mcp.tool
+def settle() -> int:
+    """Wait until a gthread worker's main thread does nothing but wait for what comes; how often that was looked at."""
+    looks = 1
+    while sys._current_frames()[threading.main_thread().ident or 0].f_code.co_name != "select":
+        time.sleep(0.01)
+        looks += 1
+    return looks
 
 
 @mcp.tool

@@ -15,8 +15,7 @@ from tests.servers.running import SERVERS, Running, eventually, post, serve, too
 
 MODERN, LEGACY = "2026-07-28", "2025-11-25"
 HOOK = "python:mcp_wsgi.contrib.gunicorn"
-#: For tests that interrupt a gthread worker right after a request: a client's closing of a kept connection
-#: has it submit to its thread pool, and its handler of SIGQUIT waits for the pool's lock in the same thread.
+#: For ``interrupt``.
 NO_KEEPALIVE = ("--keep-alive", "0")
 
 
@@ -92,6 +91,19 @@ def process(running: Running) -> int:
     status, body = post(running, *tool_call("process", MODERN))
     assert status == 200, body
     return int(json.loads(body)["result"]["content"][0]["text"])
+
+
+def interrupt(running: Running, number: int) -> None:
+    """Have the master end its workers at once.
+
+    The main thread of a gthread worker is given the time to get out of its thread pool, where it takes a lock for each
+    request and for each kept connection that its client closes; its handler of SIGQUIT would wait for that lock for
+    ever, in the same thread.
+    """
+    if running.kind.startswith("gthread"):
+        status, body = post(running, *tool_call("settle", MODERN))
+        assert status == 200, body
+    running.process.send_signal(number)
 
 
 def gone(worker: int) -> None:

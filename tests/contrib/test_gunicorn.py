@@ -23,6 +23,7 @@ from tests.contrib.hooked import (
     Streams,
     gone,
     hooked,
+    interrupt,
     listening,
     process,
     sessions_ended_once,
@@ -42,7 +43,7 @@ def test_importing_it_loads_neither_gunicorn_nor_gevent() -> None:
 
 
 def end(running: Running, number: int = signal.SIGTERM) -> None:
-    running.process.send_signal(number)
+    interrupt(running, number)
     assert running.process.wait(BOUND) == 0
 
 

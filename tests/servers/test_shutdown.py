@@ -13,7 +13,17 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.contrib.hooked import LEGACY, MODERN, NO_KEEPALIVE, Streams, gone, hooked, process, sessions_ended_once
+from tests.contrib.hooked import (
+    LEGACY,
+    MODERN,
+    NO_KEEPALIVE,
+    Streams,
+    gone,
+    hooked,
+    interrupt,
+    process,
+    sessions_ended_once,
+)
 from tests.servers.raw_session import RawSession
 from tests.servers.running import BOUND, Running, eventually, post, tool_call
 from tests.servers.test_serve import serving
@@ -123,7 +133,7 @@ def test_sessions_are_terminated_once_however_the_worker_ends(tmp_path: Path, ki
     with hooked(kind, tmp_path, *NO_KEEPALIVE) as running:
         for _ in range(3):
             RawSession(running.port, LEGACY)
-        running.process.send_signal(number)
+        interrupt(running, number)
         assert running.process.wait(BOUND) == 0
         sessions_ended_once(running, 3)
 
