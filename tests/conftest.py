@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -26,6 +27,28 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.enviro
 
 # Options of this run, such as coverage, are not for the runs that a test starts.
 os.environ.pop("PYTEST_ADDOPTS", None)
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Spread a run over processes unless it is of single files; servers and clients leave half of each core idle."""
+    whole = all(Path(argument.partition("::")[0]).is_dir() for argument in config.args)
+    return min(8, 2 * (os.cpu_count() or 1)) if whole else 0
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable() -> Generator[None, Any, Any]:
+    """Escape the lone surrogates that tests log and print: they do not get from one process to another."""
+    return _escaped((yield))
+
+
+def _escaped(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {key: _escaped(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(_escaped, value))
+    return value
 
 
 def pytest_collection_finish() -> None:

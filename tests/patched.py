@@ -28,4 +28,4 @@ if __name__ == "__main__":
 
     import pytest
 
-    raise SystemExit(pytest.main(["-q", "-p", "no:cacheprovider", *sys.argv[1:]]))
+    raise SystemExit(pytest.main(["-q", "-n", "0", "-p", "no:cacheprovider", *sys.argv[1:]]))

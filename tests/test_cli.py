@@ -19,7 +19,7 @@ from mcp_wsgi import __version__
 from mcp_wsgi.cli import main
 from mcp_wsgi.cli.targets import load
 from mcp_wsgi.revisions import LEGACY, SUPPORTED
-from tests.servers.running import free_port
+from tests.servers.running import held_port
 
 SERVER = '''
 from mcp_wsgi import Context, Handler, MCPServer, ToolError
@@ -269,7 +269,8 @@ def test_an_older_server_is_spoken_to_as_it_can(capsys: Capture, tmp_path: Path)
 
 
 def test_a_network_failure_says_nothing_about_the_revision(capsys: Capture) -> None:
-    assert main(["list", f"http://127.0.0.1:{free_port()}/mcp"]) == 1
+    with held_port() as port:
+        assert main(["list", f"http://127.0.0.1:{port}/mcp"]) == 1
     assert "refused" in capsys.readouterr().err
 
 

@@ -251,7 +251,6 @@ def var_positional(*values: int) -> None: ...
         (dict.fromkeys, "dict.fromkeys: .*positional only"),
         (WithoutSignature(), "WithoutSignature.*no signature to read"),
     ],
-    ids=str,
 )
 def test_what_cannot_be_served_is_refused_by_name(target: Any, words: str) -> None:
     with pytest.raises(RegistrationError, match=f"(?s)tool .*{words}"):

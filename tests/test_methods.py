@@ -188,7 +188,7 @@ JUNK: list[Any] = [None, 5, "text", [5], [{"name": "x"}], {"name": "x"}, [None],
 
 
 @pytest.mark.parametrize("method", ["tools/list", "resources/list", "resources/templates/list", "prompts/list"])
-@pytest.mark.parametrize("junk", JUNK, ids=repr)
+@pytest.mark.parametrize("junk", JUNK)
 def test_a_list_of_something_else_is_an_internal_error(method: str, junk: Any) -> None:
     class Junk(Handler):
         def _junk(self, ctx: Context) -> Any:

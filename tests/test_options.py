@@ -141,7 +141,11 @@ BAD: dict[str, list[Any]] = {
 
 
 def rows(table: dict[str, list[Any]]) -> list[Any]:
-    return [pytest.param(name, value, id=f"{name}={value!r:.40}") for name, values in table.items() for value in values]
+    return [
+        pytest.param(name, value, id=f"{name}-{number}")
+        for name, values in table.items()
+        for number, value in enumerate(values)
+    ]
 
 
 @pytest.mark.parametrize(("name", "value"), rows(GOOD))

@@ -68,12 +68,17 @@ def eventually(condition: Callable[[], bool], what: str) -> None:
         time.sleep(0.01)
 
 
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+@contextmanager
+def held_port() -> Iterator[int]:
+    """A port that nobody listens on, and that the system gives to nobody else until the block ends.
+
+    A server may listen on it, as servers let an address be reused. Tests run side by side, and a port that is only
+    looked up may be another server's a moment later.
+    """
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", 0))
+        yield holder.getsockname()[1]
 
 
 @contextmanager
@@ -86,8 +91,6 @@ def serve(kind: str, folder: Path, *, app: str = "tests.servers.site:application
         app: ``module:attribute``.
         options: Options of the application under test.
     """
-    port = free_port()
-    command = [part.format(port=port, app=app) for part in SERVERS[kind]]
     environ = {
         **os.environ,
         "SITE_FOLDER": str(folder),
@@ -95,7 +98,8 @@ def serve(kind: str, folder: Path, *, app: str = "tests.servers.site:application
         "PYTHONPATH": str(ROOT),
         "PYTHONUNBUFFERED": "1",
     }
-    with (folder / "log").open("wb") as log:
+    with held_port() as port, (folder / "log").open("wb") as log:
+        command = [part.format(port=port, app=app) for part in SERVERS[kind]]
         process = subprocess.Popen(command, cwd=ROOT, env=environ, stdout=log, stderr=log)
         running = Running(kind, port, folder, process)
         try:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 import venv
 from pathlib import Path
 
-from tests.node import Packages
+from tests.node import Packages, installing
 from tests.servers.running import ROOT
 
 __all__ = ["CLIENTS", "node", "python", "python_1"]
@@ -26,19 +25,17 @@ def python(program: str, *arguments: str) -> str:
 def python_1(program: str, *arguments: str) -> str:
     """Run one with the official Python SDK before 2.0, which needs an environment of its own."""
     home = CACHE / "python-sdk-1"
-    if not (home / "installed").exists():
-        venv.create(home, with_pip=True, clear=True)
-        _output([str(home / "bin" / "python"), "-m", "pip", "install", "--quiet", "mcp==1.30.0"])
-        (home / "installed").touch()
+    with installing(home) as missing:
+        if missing:
+            venv.create(home, with_pip=True, clear=True)
+            _output([str(home / "bin" / "python"), "-m", "pip", "install", "--quiet", "mcp==1.30.0"])
     return _output([str(home / "bin" / "python"), str(CLIENTS / program), *arguments])
 
 
 def node(program: str, *arguments: str) -> str:
     """Run one with the TypeScript packages; it finds them beside itself."""
     packages = Packages(CLIENTS, CACHE)
-    packages.install()
-    for script in CLIENTS.glob("*.mjs"):
-        shutil.copy(script, packages.home)
+    packages.install(CLIENTS.glob("*.mjs"))
     return packages.node([program, *arguments], SECONDS)
 
 
