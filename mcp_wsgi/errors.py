@@ -357,11 +357,15 @@ class Overloaded(MCPError):
 
     Args:
         retry_after: Seconds, for the ``Retry-After`` header; default 1.
+
+    Attributes:
+        LATER: ``retry_after`` where what takes the room lives long: streams, sessions, questions.
     """
 
     code = -32603
     http_status = 503
     message = "Overloaded"
+    LATER = 10
 
     def __init__(self, message: str | None = None, *, retry_after: int = 1) -> None:
         self.retry_after = retry_after

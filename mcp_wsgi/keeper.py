@@ -28,8 +28,6 @@ __all__ = ["Keeper", "Session"]
 
 log = logging.getLogger("mcp_wsgi")
 
-#: Seconds after which a client that found no room may try again.
-_RETRY_AFTER = 10
 #: Most seconds between two looks for expired sessions.
 _LONGEST_PAUSE = 10.0
 
@@ -165,7 +163,7 @@ class Keeper:
         session_id = None if self.closed else self.store.create(record, state)
         if session_id is None:
             why = "the server is shutting down" if self.closed else "too many sessions are open"
-            raise Overloaded(f"Overloaded: {why}", retry_after=_RETRY_AFTER)
+            raise Overloaded(f"Overloaded: {why}", retry_after=Overloaded.LATER)
         if channels:
             self.store.set_channels(session_id, channels)
         if self.store.stateful and not self._sweeping():

@@ -20,7 +20,6 @@ __all__ = ["Question", "Questions", "Signal"]
 log = logging.getLogger("mcp_wsgi")
 
 _ID_BYTES = 16
-_RETRY_AFTER = 10
 _SEVERAL_PROCESSES = (
     "a client of the session era is asked something by a server of several processes: its answer is a request of its "
     "own, and one that reaches another process is lost, so that the call waits for input_timeout. Run one process "
@@ -86,7 +85,7 @@ class Questions:
         with self._lock:
             if self._calls >= self.limit:
                 raise Overloaded(
-                    f"Overloaded: {self.limit} calls are waiting for their clients", retry_after=_RETRY_AFTER
+                    f"Overloaded: {self.limit} calls are waiting for their clients", retry_after=Overloaded.LATER
                 )
             self._calls += 1
             warn, self._to_warn = self._to_warn, False

@@ -47,8 +47,6 @@ MAX_URI_BYTES = 32 * 1024
 MAX_ID_BYTES = 1024
 #: Unread notices of one stream above which a resource is told of by the URI that was subscribed to.
 MAX_UNREAD = 256
-#: Seconds after which a client that found no room may try again; streams live long.
-_RETRY_AFTER = 10
 
 # Field of the filter -> the list that it is about. Source: schema, ``SubscriptionFilter``.
 _LISTS: Mapping[str, Kind] = {
@@ -220,13 +218,13 @@ class Listeners:
 
     def _admit(self, listener: Listener) -> None:
         if self._closed:
-            raise Overloaded("Overloaded: the server is shutting down", retry_after=_RETRY_AFTER)
+            raise Overloaded("Overloaded: the server is shutting down", retry_after=Overloaded.LATER)
         key = listener.principal_key
         count = self._counts.get(key, 0)
         if key is not None and count >= self.limit_per_principal:
-            raise Overloaded(f"Overloaded: {count} of your subscriptions are open", retry_after=_RETRY_AFTER)
+            raise Overloaded(f"Overloaded: {count} of your subscriptions are open", retry_after=Overloaded.LATER)
         if not self.budget.take():
-            raise Overloaded("Overloaded: too many streams are open", retry_after=_RETRY_AFTER)
+            raise Overloaded("Overloaded: too many streams are open", retry_after=Overloaded.LATER)
         if key is not None:
             self._counts[key] = count + 1
         self._open[listener] = None

@@ -22,8 +22,6 @@ __all__ = ["SESSION_ID", "SessionEndpoint", "session_of"]
 
 log = logging.getLogger("mcp_wsgi")
 
-#: Seconds after which a client that found no room may try again; streams live long.
-_RETRY_AFTER = 10
 #: How often, and how many seconds apart, a client that comes back looks whether its old connection has gone.
 _HANDOVER_LOOKS, _HANDOVER_PAUSE = 50, 0.02
 
@@ -124,7 +122,7 @@ class SessionEndpoint:
             SessionNotFound: The session has ended meanwhile.
         """
         if self._keeper.closed:
-            raise Overloaded("Overloaded: the server is shutting down", retry_after=_RETRY_AFTER)
+            raise Overloaded("Overloaded: the server is shutting down", retry_after=Overloaded.LATER)
         reader = self._reader(session, last_event)
         try:
             budget = self._placed(session, reader, returning=last_event is not None)
@@ -170,7 +168,7 @@ class SessionEndpoint:
                 pause.wait(_HANDOVER_PAUSE)
                 if budget.take():
                     return budget
-        raise Overloaded("Overloaded: too many streams are open", retry_after=_RETRY_AFTER)
+        raise Overloaded("Overloaded: too many streams are open", retry_after=Overloaded.LATER)
 
     def _reader(self, session: Session, last_event: str | None) -> Reader:
         log, signal = session.live.log, self._crew().event()
