@@ -30,7 +30,8 @@ from mcp_wsgi.sealing import Cursors, Sealer
 from mcp_wsgi.stores.memory import MemoryStore
 from mcp_wsgi.turns import Turns
 from mcp_wsgi.workers import NOTHING as NOTHING_YET
-from mcp_wsgi.workers import Callback, Crew, Job, crew_for, patched_by_gevent
+from mcp_wsgi.workers import Crew, Job, crew_for, patched_by_gevent
+from mcp_wsgi.workers.base import Callback
 from mcp_wsgi.wsgi.calls import Calls
 from mcp_wsgi.wsgi.headers import Accepted
 from tests.patched import run_patched

@@ -13,7 +13,7 @@ from mcp_wsgi.errors import Cancelled, MethodNotAllowed, Overloaded, Unauthorize
 from mcp_wsgi.eventlog import Event
 from mcp_wsgi.exchange import Answer, Exchange
 from mcp_wsgi.options import Options
-from mcp_wsgi.workers import InlineCrew
+from mcp_wsgi.workers.inline import InlineCrew
 from mcp_wsgi.wsgi.http import HttpReply
 from mcp_wsgi.wsgi.replies import accepted_reply, answer_reply, error_reply, json_reply, stream_reply
 

@@ -1,4 +1,4 @@
-"""What is particular to greenlets; run by ``test_workers.py`` in a process that gevent has patched."""
+"""What is particular to greenlets; run by ``test_greenlets.py`` in a process that gevent has patched."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any
@@ -20,10 +20,12 @@ from gevent.local import local
 from greenlet import getcurrent
 
 from mcp_wsgi.errors import Cancelled
-from mcp_wsgi.workers import NOTHING, Crew, GreenletCrew, InlineCrew, Job, ThreadCrew
+from mcp_wsgi.workers import NOTHING, Job
+from mcp_wsgi.workers.greenlets import GreenletCrew
+from mcp_wsgi.workers.inline import InlineCrew
+from tests.workers.hub import HUB, turns
+from tests.workers.kit import WAIT, everything, run
 
-WAIT = 20.0  # seconds; reached only by a test that fails
-HUB = gevent.get_hub()
 native_thread = gevent.monkey.get_original("_thread", "get_ident")
 native_sleep = gevent.monkey.get_original("time", "sleep")
 
@@ -33,21 +35,6 @@ var: ContextVar[str] = ContextVar("var", default="outside")
 @pytest.fixture
 def crew() -> GreenletCrew:
     return GreenletCrew(1000)
-
-
-def run(crew: Crew, callback: Callable[[Job], Any]) -> Any:
-    return crew.start(callback).take(WAIT)
-
-
-def everything(job: Job) -> Iterator[Any]:
-    """What a job gives, to its ``None``."""
-    return iter(lambda: job.take(WAIT), None)
-
-
-def turns(number: int = 5) -> None:
-    """Let everybody who is ready go on, a few times over."""
-    for _ in range(number):
-        gevent.sleep(0)
 
 
 # --- where a job runs -----------------------------------------------------------------------------
@@ -456,67 +443,7 @@ def test_a_kill_does_not_reach_the_request(crew: GreenletCrew) -> None:
     assert gevent.spawn(request).get() is Cancelled
 
 
-# --- a request that ends before its job -----------------------------------------------------------
-
-
-class Interrupted(Exception):
-    """Thrown at a request from outside, as a time-out is."""
-
-
-def interrupt_next() -> None:
-    """Throw at this greenlet before anything else that the hub has to do."""
-    HUB.loop.run_callback(getcurrent().throw, Interrupted)
-
-
-def rest() -> bool:
-    """Whether nothing stale wakes this greenlet up."""
-    before = time.monotonic()
-    gevent.sleep(0.03)
-    return time.monotonic() - before > 0.02
-
-
-@pytest.mark.parametrize(("kind", "blocks"), [(GreenletCrew, True), (GreenletCrew, False), (InlineCrew, True)])
-def test_what_interrupts_a_start_leaves_the_job_to_the_hub(kind: type[Crew], blocks: bool) -> None:
-    """The request's greenlet goes on with other work, and the job's end does not disturb it."""
-    crew, gate, ended = kind(10), Event(), []
-
-    def callback(job: Job) -> None:
-        if blocks:
-            gate.wait()
-            job.put("nobody takes this")
-        ended.append(True)
-
-    def request() -> bool:
-        interrupt_next()
-        with pytest.raises(Interrupted):
-            crew.start(callback).take(WAIT)
-        gate.set()
-        return rest()
-
-    assert gevent.spawn(request).get()
-    assert (ended, crew.running) == ([True], 0)
-
-
-@pytest.mark.parametrize("kind", [GreenletCrew, InlineCrew, ThreadCrew])
-def test_what_interrupts_taking_leaves_the_job_to_the_hub(kind: type[Crew]) -> None:
-    crew, gate = kind(10), Event()
-
-    def callback(job: Job) -> None:
-        job.put("first")
-        gate.wait()
-        job.put("second")
-
-    def request() -> list[Any]:
-        job = crew.start(callback)
-        found = [job.take(WAIT)]
-        interrupt_next()
-        with pytest.raises(Interrupted):
-            job.take(WAIT)
-        gate.set()
-        return [*found, rest(), job.take(WAIT), job.take(WAIT)]
-
-    assert gevent.spawn(request).get() == ["first", True, "second", None]
-    assert crew.running == 0
+# --- what is left behind --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, GeneratorExit, gevent.GreenletExit, ValueError])
@@ -532,9 +459,6 @@ def test_nothing_that_a_callback_raises_reaches_the_hub(
         job.take(WAIT)
     turns()
     assert capfd.readouterr().err == ""
-
-
-# --- what is left behind --------------------------------------------------------------------------
 
 
 def test_context_variables_stay_inside(crew: GreenletCrew) -> None:
@@ -563,7 +487,7 @@ class Held:
 
 def test_locals_and_dummy_threads_go_with_the_worker(crew: GreenletCrew) -> None:
     """A bare greenlet is a thread of its own for ``threading`` and ``logging``; 10 000 of them leave nothing."""
-    store, log = local(), logging.getLogger("gevent_workers")
+    store, log = local(), logging.getLogger("gevent_greenlets")
     log.addHandler(logging.NullHandler())
     log.propagate = False
     log.setLevel(logging.DEBUG)
@@ -583,41 +507,6 @@ def test_locals_and_dummy_threads_go_with_the_worker(crew: GreenletCrew) -> None
     assert not any(reference() for reference in kept)
 
 
-def blocking(job: Job) -> str:
-    gevent.sleep(0)
-    job.put("item")
-    return "done"
-
-
-def failing(job: Job) -> None:
-    raise ValueError("why")
-
-
-@pytest.mark.parametrize("kind", [GreenletCrew, InlineCrew])
-@pytest.mark.parametrize("callback", [lambda job: None, blocking, failing])
-def test_a_job_leaves_nothing_behind_not_even_garbage(kind: type[Crew], callback: Callable[[Job], Any]) -> None:
-    crew = kind(10)
-
-    def requests(number: int) -> None:
-        for _ in range(number):
-            job = crew.start(callback)
-            try:
-                while job.take(WAIT) == "item":
-                    pass
-            except ValueError:
-                pass
-
-    requests(100)
-    gc.collect()
-    gc.disable()
-    try:
-        before = len(gc.get_objects())
-        requests(2000)
-        assert len(gc.get_objects()) - before < 200
-    finally:
-        gc.enable()
-
-
 def test_a_job_that_nobody_takes_is_freed(crew: GreenletCrew) -> None:
     held = Held()
     reference = weakref.ref(held)
@@ -632,78 +521,3 @@ def test_a_job_that_nobody_takes_is_freed(crew: GreenletCrew) -> None:
     gc.collect()
     assert reference() is None
     assert crew.running == 0
-
-
-# --- inline jobs under gevent ---------------------------------------------------------------------
-
-
-def test_an_inline_job_that_blocks_lets_other_greenlets_run() -> None:
-    crew, steps = InlineCrew(10), []
-
-    def callback(job: Job) -> str:
-        for _ in range(3):
-            gevent.sleep(0.002)
-            job.put("item")
-        return "done"
-
-    def others() -> None:
-        for _ in range(3):
-            steps.append("other")
-            gevent.sleep(0.001)
-
-    other = gevent.spawn(others)
-    job = crew.start(callback)
-    while job.take(WAIT) == "item":
-        steps.append("item")
-    other.join()
-    assert sorted(steps) == ["item"] * 3 + ["other"] * 3
-
-
-def test_an_inline_job_is_not_killed_behind_the_back_of_its_taker() -> None:
-    """Another request may cancel it; the callback hears of that at its next ``ctx`` call."""
-    crew, jobs = InlineCrew(10), []
-
-    def callback(job: Job) -> str:
-        jobs.append(job)
-        gevent.sleep(0.02)
-        return "done"
-
-    def canceller() -> None:
-        jobs[0].kill(int)
-        jobs[0].abandon()
-
-    gevent.spawn_later(0.005, canceller)
-    assert run(crew, callback) == "done"
-
-
-def test_an_inline_job_killed_from_another_thread_is_only_told() -> None:
-    told: list[str] = []
-
-    def callback(job: Job) -> str:
-        job.put("item")
-        return "end"
-
-    job = InlineCrew(10).start(callback)
-    HUB.threadpool.apply(job.kill, (lambda: told.append("announced"),))
-    assert [job.take(WAIT), job.take(WAIT)] == ["item", "end"]
-    assert told == ["announced"]
-
-
-def test_an_inline_job_left_to_the_hub_can_be_killed() -> None:
-    crew, jobs, ended = InlineCrew(10), [], []
-
-    def callback(job: Job) -> None:
-        jobs.append(job)
-        try:
-            gevent.sleep(WAIT)
-        finally:
-            ended.append(True)
-
-    interrupt_next()
-    with pytest.raises(Interrupted):
-        crew.start(callback)
-    (job,) = jobs
-    assert job.take(0) is NOTHING
-    job.abandon()
-    job.kill(int)
-    assert (ended, crew.running) == ([True], 0)
