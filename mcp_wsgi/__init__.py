@@ -14,6 +14,7 @@ from mcp_wsgi.content import (
     ToolResult,
 )
 from mcp_wsgi.context import Context, ContextLogHandler, current_context
+from mcp_wsgi.descriptions import Icon, Prompt, PromptArgument, Resource, ResourceTemplate, ServerInfo, Tool
 from mcp_wsgi.errors import (
     Cancelled,
     ConfigurationError,
@@ -28,21 +29,7 @@ from mcp_wsgi.errors import (
     ToolError,
     Unauthorized,
 )
-from mcp_wsgi.handler import (
-    Completion,
-    CompletionArgument,
-    Handler,
-    Icon,
-    InitParams,
-    Prompt,
-    PromptArgument,
-    PromptRef,
-    Resource,
-    ResourceRef,
-    ResourceTemplate,
-    ServerInfo,
-    Tool,
-)
+from mcp_wsgi.handler import Completion, CompletionArgument, Handler, InitParams, PromptRef, ResourceRef
 from mcp_wsgi.inputs import (
     ElicitForm,
     ElicitResult,

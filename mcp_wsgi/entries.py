@@ -11,9 +11,9 @@ import msgspec
 from mcp_wsgi.completers import Completers
 from mcp_wsgi.content import ContentError, ResourceContents, ToolResult, resource_contents
 from mcp_wsgi.context import Context
+from mcp_wsgi.descriptions import Prompt, PromptArgument, Resource, ResourceTemplate, Tool
 from mcp_wsgi.errors import InvalidParams, MissingArgument, RegistrationError
 from mcp_wsgi.functions import Caller, Function, caller, inspect_function, schema_caller
-from mcp_wsgi.handler import Prompt, PromptArgument, Resource, ResourceTemplate, Tool
 from mcp_wsgi.inputs import InputRequired
 from mcp_wsgi.schema import (
     ArgumentErrors,

@@ -17,6 +17,7 @@ from weakref import WeakMethod
 from mcp_wsgi.checks import check_texts
 from mcp_wsgi.content import ResourceContents, resource_contents
 from mcp_wsgi.context import Context
+from mcp_wsgi.descriptions import Icon, Prompt, Resource, ResourceTemplate, ServerInfo, Tool
 from mcp_wsgi.entries import (
     PromptEntry,
     ResourceEntry,
@@ -43,16 +44,10 @@ from mcp_wsgi.handler import (
     CompletionArgument,
     Feature,
     Handler,
-    Icon,
     InitParams,
     ListKind,
-    Prompt,
     PromptRef,
-    Resource,
     ResourceRef,
-    ResourceTemplate,
-    ServerInfo,
-    Tool,
     overridden_features,
 )
 from mcp_wsgi.inputs import InputRequired

@@ -50,7 +50,7 @@ META = {"com.example/k": [1, {"a": None}]}
 
 
 class Picture(msgspec.Struct):
-    """Stands for ``handler.Icon``, which lies below this layer."""
+    """Stands for ``descriptions.Icon``, which lies below this layer."""
 
     def wire(self, revision: Revision) -> dict[str, Any]:
         return {"src": "https://example.com/i.png"}

@@ -7,6 +7,7 @@ import pytest
 
 from mcp_wsgi.content import Image, ResourceContents, Text, ToolResult
 from mcp_wsgi.context import Context
+from mcp_wsgi.descriptions import PromptArgument, Resource, ResourceTemplate, Tool
 from mcp_wsgi.entries import (
     own_words,
     prompt_entry,
@@ -16,7 +17,6 @@ from mcp_wsgi.entries import (
     written_tool_entry,
 )
 from mcp_wsgi.errors import InvalidParams, MissingArgument, RegistrationError
-from mcp_wsgi.handler import PromptArgument, Resource, ResourceTemplate, Tool
 from tests.contexts import context
 
 if TYPE_CHECKING:

@@ -42,6 +42,7 @@ LAYERS = [
     "elicitation",
     "inputs",
     "rounds",
+    "descriptions",
     "handler",
     "context",
     "functions",

@@ -9,6 +9,7 @@ import pytest
 from mcp_wsgi import MCPApp
 from mcp_wsgi.content import ResourceContents
 from mcp_wsgi.context import Context
+from mcp_wsgi.descriptions import Icon, Prompt, Resource, ResourceTemplate, Tool
 from mcp_wsgi.errors import (
     ConfigurationError,
     InvalidParams,
@@ -19,19 +20,7 @@ from mcp_wsgi.errors import (
     UnknownPrompt,
     UnknownTool,
 )
-from mcp_wsgi.handler import (
-    Completion,
-    CompletionArgument,
-    Icon,
-    InitParams,
-    ListKind,
-    Prompt,
-    PromptRef,
-    Resource,
-    ResourceRef,
-    ResourceTemplate,
-    Tool,
-)
+from mcp_wsgi.handler import Completion, CompletionArgument, InitParams, ListKind, PromptRef, ResourceRef
 from mcp_wsgi.revisions import MODERN
 from mcp_wsgi.schema import ArgumentErrors
 from mcp_wsgi.server import Listed, MCPServer
