@@ -17,16 +17,10 @@ from typing import Any
 
 import msgspec
 
-from mcp_wsgi import content
+from mcp_wsgi.content import Content
 from mcp_wsgi.problems import Steps, render_path, shorten
 
-__all__ = ["CONTENT", "OutputError", "to_json"]
-
-#: Values that are content, not data: they have wire forms of their own.
-CONTENT: tuple[type, ...] = (
-    *(content.Text, content.Image, content.Audio, content.ResourceLink, content.EmbeddedResource),
-    *(content.ResourceContents, content.ToolResult, content.Message, content.PromptResult),
-)
+__all__ = ["OutputError", "to_json"]
 
 
 class OutputError(Exception):
@@ -157,7 +151,7 @@ def _with_text_keys(value: dict[Any, Any]) -> dict[str, Any]:
 
 
 def _convert(value: Any) -> Any:
-    if isinstance(value, CONTENT):
+    if isinstance(value, Content):
         raise _Unfit(f"{type(value).__name__} is content, and cannot be a part of structured data")
     try:
         # Before msgspec sees it: a pydantic dataclass is a dataclass too, with rules of its own.

@@ -8,13 +8,15 @@ from typing import Any, Union, get_args, get_origin
 
 import msgspec
 
+from mcp_wsgi.checks import ContentError
 from mcp_wsgi.completers import Completers
-from mcp_wsgi.content import ContentError, ResourceContents, ToolResult, resource_contents
+from mcp_wsgi.content import ResourceContents
 from mcp_wsgi.context import Context
 from mcp_wsgi.descriptions import Prompt, PromptArgument, Resource, ResourceTemplate, Tool
 from mcp_wsgi.errors import InvalidParams, MissingArgument, RegistrationError
 from mcp_wsgi.functions import Caller, Function, caller, inspect_function, schema_caller
 from mcp_wsgi.inputs import InputRequired
+from mcp_wsgi.returns import ToolResult, resource_contents
 from mcp_wsgi.schema import (
     ArgumentErrors,
     Arguments,

@@ -116,7 +116,7 @@ class Handler:
         """Run a tool; ``arguments`` fit its ``input_schema``.
 
         Returns:
-            Anything that ``content.tool_result`` takes: text, content blocks, structured data, bytes,
+            Anything that ``returns.tool_result`` takes: text, content blocks, structured data, bytes,
             a ``ToolResult``, or ``None``.
 
         Raises:

@@ -13,14 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from mcp_wsgi.content import (
-    prompt_result,
-    prompt_result_wire,
-    resource_contents,
-    resource_contents_wire,
-    tool_result,
-    tool_result_wire,
-)
 from mcp_wsgi.context import LEVELS, SILENCE, Call, Context, enter, leave
 from mcp_wsgi.errors import (
     Cancelled,
@@ -47,6 +39,14 @@ from mcp_wsgi.handler import (
 )
 from mcp_wsgi.inputs import InputRequired, UrlElicitationRequired, check_capability
 from mcp_wsgi.jsonrpc import encode
+from mcp_wsgi.returns import (
+    prompt_result,
+    prompt_result_wire,
+    resource_contents,
+    resource_contents_wire,
+    tool_result,
+    tool_result_wire,
+)
 from mcp_wsgi.revisions import LEGACY, META_SERVER_INFO, MODERN, SUPPORTED, Revision
 from mcp_wsgi.rounds import States
 from mcp_wsgi.schema import ArgumentErrors, to_json

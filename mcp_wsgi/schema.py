@@ -17,10 +17,10 @@ from typing import Annotated, Any, NoReturn, Union, get_args, get_origin
 import msgspec
 
 from mcp_wsgi.checks import kind_of
-from mcp_wsgi.content import Block
+from mcp_wsgi.content import Block, Content
 from mcp_wsgi.docstrings import Docs, describe
 from mcp_wsgi.effort import TooMuchEffort, bounded
-from mcp_wsgi.encoding import CONTENT, OutputError, to_json
+from mcp_wsgi.encoding import OutputError, to_json
 from mcp_wsgi.errors import RegistrationError
 from mcp_wsgi.headerparams import HeaderParam, argument_at, header_params, header_value_matches
 from mcp_wsgi.jsonschemas import Schema, SchemaError, Validator, admits_text, inlined
@@ -402,7 +402,7 @@ def _is_content(annotation: Any) -> bool:
 def _may_be_content(annotation: Any) -> bool:
     """Whether only the value tells if it is content: one alternative, or kind of item, is."""
     kinds = [kind for part in _alternatives(annotation) for kind in (part, *_items(part))]
-    return any(isinstance(kind, type) and issubclass(kind, CONTENT) for kind in kinds)
+    return any(isinstance(kind, type) and issubclass(kind, Content) for kind in kinds)
 
 
 def promises_content_list(function: Callable[..., Any], *, owner: str) -> bool:
@@ -443,7 +443,7 @@ def _is_block(kind: Any) -> bool:
 def _may_be_block(annotation: Any) -> bool:
     if get_origin(annotation) in _UNIONS:
         return any(_may_be_block(member) for member in get_args(annotation))
-    return annotation in (Any, object, bytes) or (isinstance(annotation, type) and issubclass(annotation, CONTENT))
+    return annotation in (Any, object, bytes) or (isinstance(annotation, type) and issubclass(annotation, Content))
 
 
 _UNIONS = (Union, types.UnionType)

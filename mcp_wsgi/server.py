@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, overload
 from weakref import WeakMethod
 
 from mcp_wsgi.checks import check_texts
-from mcp_wsgi.content import ResourceContents, resource_contents
+from mcp_wsgi.content import ResourceContents
 from mcp_wsgi.context import Context
 from mcp_wsgi.descriptions import Icon, Prompt, Resource, ResourceTemplate, ServerInfo, Tool
 from mcp_wsgi.entries import (
@@ -52,6 +52,7 @@ from mcp_wsgi.handler import (
 )
 from mcp_wsgi.inputs import InputRequired
 from mcp_wsgi.registry import Registry
+from mcp_wsgi.returns import resource_contents
 from mcp_wsgi.schema import to_json
 
 if TYPE_CHECKING:

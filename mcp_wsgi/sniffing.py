@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-__all__ = ["SUFFIXES", "sniffed"]
+__all__ = ["OCTETS", "SUFFIXES", "sniffed"]
+
+#: The media type of bytes that nothing more is known of. Source: RFC 2046, section 4.5.1.
+OCTETS = "application/octet-stream"
 
 # How the usual formats begin.
 _MAGIC: tuple[tuple[re.Pattern[bytes], str], ...] = (

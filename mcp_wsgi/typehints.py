@@ -23,8 +23,9 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, 
 import msgspec
 
 from mcp_wsgi.constraints import annotated, constrained, read_metadata
+from mcp_wsgi.content import Content
 from mcp_wsgi.docstrings import innermost
-from mcp_wsgi.encoding import CONTENT, OutputError, to_json
+from mcp_wsgi.encoding import OutputError, to_json
 from mcp_wsgi.headerparams import HEADER_KEYWORD
 from mcp_wsgi.jsonschemas import rebuilt
 from mcp_wsgi.members import Member, has_members, members_of, qualifier
@@ -417,7 +418,7 @@ class Compiler:
         ),
         (_is_class(enum.Flag), _flags),
         (_is_class(enum.Enum), _enumeration),
-        (_is_class(*CONTENT), _content),
+        (_is_class(Content), _content),
         (has_members, _members),
         (_is_class(pathlib.PurePath), _path),
         (_is_class(str, int, float), _scalar_subclass),

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_wsgi.content import Image, ResourceContents, Text, ToolResult
+from mcp_wsgi.content import Image, ResourceContents, Text
 from mcp_wsgi.context import Context
 from mcp_wsgi.descriptions import PromptArgument, Resource, ResourceTemplate, Tool
 from mcp_wsgi.entries import (
@@ -17,6 +17,7 @@ from mcp_wsgi.entries import (
     written_tool_entry,
 )
 from mcp_wsgi.errors import InvalidParams, MissingArgument, RegistrationError
+from mcp_wsgi.returns import ToolResult
 from tests.contexts import context
 
 if TYPE_CHECKING:

@@ -22,6 +22,7 @@ LAYERS = [
     "checks",
     "sniffing",
     "content",
+    "returns",
     "problems",
     "effort",
     "encoding",

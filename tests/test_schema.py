@@ -20,9 +20,10 @@ from hypothesis import strategies as st
 from pydantic import Field
 
 from mcp_wsgi import schema
-from mcp_wsgi.content import Audio, EmbeddedResource, Image, ResourceLink, Text, ToolResult
+from mcp_wsgi.content import Audio, EmbeddedResource, Image, ResourceLink, Text
 from mcp_wsgi.errors import RegistrationError
 from mcp_wsgi.jsonschemas import MAX_PARTS
+from mcp_wsgi.returns import ToolResult
 from mcp_wsgi.schema import (
     MAX_DECODED_DEPTH,
     ArgumentErrors,
