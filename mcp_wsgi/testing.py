@@ -10,18 +10,26 @@ caller's own thread, so that a test's database transaction is the tool's too.
 
 from __future__ import annotations
 
-import base64
 import itertools
-import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
-
-import msgspec
 
 from mcp_wsgi.errors import ConfigurationError, HeaderMismatch, MCPError
 from mcp_wsgi.handler import Handler, ListKind, PromptRef, ResourceRef
 from mcp_wsgi.http_client import Answer, BodyError, HTTPReply, Transport, WSGIApplication, WSGITransport
+from mcp_wsgi.requests import (
+    LISTS,
+    HeaderParameter,
+    client_meta,
+    encode_body,
+    header_fields,
+    header_parameters,
+    header_text,
+    merge_fields,
+    notification,
+    reference,
+    request,
+)
 from mcp_wsgi.results import (
     CompletionReply,
     Listing,
@@ -35,16 +43,7 @@ from mcp_wsgi.results import (
     ToolReply,
     refusal,
 )
-from mcp_wsgi.revisions import (
-    DEFAULT_LEGACY,
-    META_CLIENT_CAPABILITIES,
-    META_CLIENT_INFO,
-    META_LOG_LEVEL,
-    META_PROTOCOL_VERSION,
-    MODERN,
-    REVISIONS,
-    Revision,
-)
+from mcp_wsgi.revisions import MODERN, REVISIONS, Revision
 from mcp_wsgi.wsgi.app import MCPApp
 
 if TYPE_CHECKING:
@@ -81,16 +80,6 @@ ALL_CAPABILITIES: Mapping[str, Any] = {
     "elicitation": {"form": {}, "url": {}},
     "roots": {},
     "sampling": {"context": {}, "tools": {}},
-}
-
-# Source: basic/transports/streamable-http, "Standard Request Headers".
-_NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-
-_LISTS: Mapping[str, tuple[str, str]] = {
-    "tools": ("tools/list", "tools"),
-    "resources": ("resources/list", "resources"),
-    "resource_templates": ("resources/templates/list", "resourceTemplates"),
-    "prompts": ("prompts/list", "prompts"),
 }
 
 
@@ -151,7 +140,7 @@ class Client:
         self._ids = itertools.count(1)
         self._tokens = itertools.count(1)
         self._opened = False
-        self._header_parameters: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {}
+        self._header_parameters: dict[str, tuple[HeaderParameter, ...]] = {}
 
     def __enter__(self) -> Self:
         self._open()
@@ -229,7 +218,7 @@ class Client:
             kind: Which list.
             cursor: The ``next_cursor`` of the page before; default: the first page.
         """
-        method, field = _LISTS[kind]
+        method, field = LISTS[kind]
         raw = self.request(method, None if cursor is None else {"cursor": cursor}).raw
         if kind == "tools":
             self._header_parameters.update(
@@ -335,7 +324,7 @@ class Client:
             value: What is typed so far.
             context: Arguments already resolved; default: none.
         """
-        params: dict[str, Any] = {"ref": _reference(ref), "argument": {"name": argument, "value": value}}
+        params: dict[str, Any] = {"ref": reference(ref), "argument": {"name": argument, "value": value}}
         if context is not None:
             params["context"] = {"arguments": dict(context)}
         return self._request(CompletionReply, "completion/complete", params)
@@ -442,10 +431,7 @@ class Client:
             ProtocolError: It was not accepted.
         """
         self._open()
-        message: Message = {"jsonrpc": "2.0", "method": method}
-        if params:
-            message["params"] = dict(params)
-        reply = HTTPReply.read(self._send("POST", message))
+        reply = HTTPReply.read(self._send("POST", notification(method, params)))
         if reply.status != 202:
             raise refusal(reply)
 
@@ -459,24 +445,13 @@ class Client:
         meta: Mapping[str, Any] | None = None,
     ) -> Message:
         """The JSON-RPC request that ``request`` would send, with a new id; ``post`` sends it."""
-        params = dict(params or {})
-        merged: dict[str, Any] = {**params.pop("_meta", {}), **(meta or {})}
+        given = dict(params or {})
+        merged: dict[str, Any] = {**given.pop("_meta", {}), **(meta or {})}
         if progress_token is not None:
             merged["progressToken"] = progress_token
         if self.revision.modern:
-            merged = {**self._own_meta(log_level), **merged}
-        if merged:
-            params["_meta"] = merged
-        message: Message = {"jsonrpc": "2.0", "id": next(self._ids), "method": method}
-        return {**message, "params": params} if params else message
-
-    def _own_meta(self, log_level: str | None) -> dict[str, Any]:
-        meta: dict[str, Any] = {
-            META_PROTOCOL_VERSION: self.revision.name,
-            META_CLIENT_INFO: self.client_info,
-            META_CLIENT_CAPABILITIES: self.capabilities,
-        }
-        return meta if log_level is None else {**meta, META_LOG_LEVEL: log_level}
+            merged = {**client_meta(self.revision, self.client_info, self.capabilities, log_level), **merged}
+        return request(next(self._ids), method, given, merged)
 
     # --- HTTP -------------------------------------------------------------------------------------
 
@@ -495,44 +470,16 @@ class Client:
         return HTTPReply.read(self._send(method, body, headers))
 
     def _send(self, method: str, body: Any, headers: Mapping[str, str | None] | None = None) -> Answer:
-        message = body if isinstance(body, Mapping) else {}
-        fields = _merged(self._fields(body is not None, message), self.headers, headers or {})
-        encoded = body if body is None or isinstance(body, bytes) else _encode(body)
+        own = header_fields(
+            self.revision,
+            body if isinstance(body, Mapping) else {},
+            has_body=body is not None,
+            session_id=self.session_id,
+            parameters=self._header_parameters,
+        )
+        fields = merge_fields(own, self.headers, headers or {})
+        encoded = body if body is None or isinstance(body, bytes) else encode_body(body)
         return self._transport.open(method, fields, encoded)
-
-    def _fields(self, has_body: bool, message: Mapping[str, Any]) -> dict[str, str]:
-        fields = {"Accept": "application/json, text/event-stream"}
-        if has_body:
-            fields["Content-Type"] = "application/json"
-        if self.session_id is not None:
-            fields["Mcp-Session-Id"] = self.session_id
-        # The oldest revision has no such header; a request without it is read as that revision.
-        if self.revision is not DEFAULT_LEGACY and message.get("method") != "initialize":
-            fields["MCP-Protocol-Version"] = self.revision.name
-        if self.revision.modern:
-            fields.update(self._modern_fields(message))
-        return fields
-
-    def _modern_fields(self, message: Mapping[str, Any]) -> dict[str, str]:
-        method, params = message.get("method"), message.get("params")
-        fields = {"MCP-Protocol-Version": self.revision.name}
-        if isinstance(method, str):
-            fields["Mcp-Method"] = header_text(method)
-            params = params if isinstance(params, Mapping) else {}
-            name = params.get(_NAMED_BY.get(method, ""))
-            if isinstance(name, str):
-                fields["Mcp-Name"] = header_text(name)
-            if method == "tools/call":
-                fields.update(self._parameter_fields(name, params.get("arguments")))
-        return fields
-
-    def _parameter_fields(self, tool: object, arguments: object) -> Iterator[tuple[str, str]]:
-        for header, path in self._header_parameters.get(str(tool), ()):
-            value: Any = arguments
-            for step in path:
-                value = value.get(step) if isinstance(value, Mapping) else None
-            if value is not None:
-                yield f"Mcp-Param-{header}", header_text(value)
 
 
 class Stream:
@@ -606,66 +553,6 @@ class Stream:
 
     def _broken(self, what: str) -> ProtocolError:
         return ProtocolError(0, f"broken answer to {self._request['method']}: {what}", reply=self.http)
-
-
-# --- what a client puts on the wire ---------------------------------------------------------------
-
-
-def header_text(value: Any) -> str:
-    """Write a name or an argument as a header value.
-
-    Args:
-        value: A string, a boolean, or a whole number.
-
-    Source: basic/transports/streamable-http, "Value Encoding".
-    """
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    text = str(value)
-    if _PLAIN.fullmatch(text) and not _SENTINEL.fullmatch(text):
-        return text
-    return f"=?base64?{base64.b64encode(text.encode('utf-8', 'surrogatepass')).decode()}?="
-
-
-# Visible ASCII, with spaces and tabs only inside: white space around a value is not part of it.
-_PLAIN = re.compile(r"(?:[!-~](?:[ -~\t]*[!-~])?)?")
-_SENTINEL = re.compile(r"=\?base64\?.*\?=")
-
-
-def header_parameters(schema: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The ``x-mcp-header`` names in an input schema, each with the way to its argument.
-
-    Source: basic/transports/streamable-http, "Schema Extension".
-    """
-    properties = schema.get("properties")
-    for name, inner in properties.items() if isinstance(properties, Mapping) else ():
-        if isinstance(inner, Mapping):
-            if isinstance(inner.get("x-mcp-header"), str):
-                yield inner["x-mcp-header"], (*path, name)
-            yield from header_parameters(inner, (*path, name))
-
-
-def _reference(ref: str | PromptRef | ResourceRef) -> dict[str, str]:
-    if isinstance(ref, str):
-        ref = ResourceRef(ref) if "://" in ref else PromptRef(ref)
-    if isinstance(ref, PromptRef):
-        return {"type": "ref/prompt", "name": ref.name}
-    return {"type": "ref/resource", "uri": ref.uri}
-
-
-def _encode(value: Any) -> bytes:
-    # Dates, enums, dataclasses and the like become what a server would read them from.
-    return json.dumps(msgspec.to_builtins(value), allow_nan=False).encode()
-
-
-def _merged(*layers: Mapping[str, str | None]) -> list[tuple[str, str]]:
-    """Later layers replace the fields of earlier ones, whatever the case of their names."""
-    fields: dict[str, tuple[str, str | None]] = {}
-    for layer in layers:
-        fields.update({name.lower(): (name, value) for name, value in layer.items()})
-    return [(name, value) for name, value in fields.values() if value is not None]
 
 
 def _tell(progress: OnProgress | None, message: Message) -> None:

@@ -84,6 +84,7 @@ LAYERS = [
     "stdio",
     "http_client",
     "results",
+    "requests",
     "testing",
     # The command serves with it.
     "contrib.gunicorn",

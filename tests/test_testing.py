@@ -2,127 +2,32 @@
 
 from __future__ import annotations
 
-import base64
 import dataclasses
-import datetime
-import enum
 import json
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 from wsgiref.validate import validator
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from mcp_wsgi import Context, Handler, MCPServer, ToolError
+from mcp_wsgi import Context, Handler, MCPServer
 from mcp_wsgi.errors import ConfigurationError, MCPError, OptionError
-from mcp_wsgi.handler import PromptRef, ResourceRef
 from mcp_wsgi.http_client import Answer, Transport
 from mcp_wsgi.revisions import LEGACY, MODERN, REVISIONS, SUPPORTED
-from mcp_wsgi.testing import Client, Listing, ProtocolError, header_parameters, header_text
+from mcp_wsgi.testing import Client, Listing, ProtocolError
 from mcp_wsgi.wsgi.app import MCPApp
+from tests.clients import Spy, kit
 from tests.recorder import Checked
 
 NEWEST = MODERN[0].name
 NEWEST_LEGACY = LEGACY[0].name
 
-REGION = {
-    "type": "object",
-    "properties": {
-        "region": {"type": "string", "x-mcp-header": "Region"},
-        "deep": {"type": "object", "properties": {"n": {"type": "integer", "x-mcp-header": "N"}}},
-        "dry": {"type": "boolean", "x-mcp-header": "Dry"},
-    },
-}
-
 
 @pytest.fixture
 def mcp() -> MCPServer:
-    mcp = MCPServer("kit", version="1.2")
-    for tool in (add, fail, work, whoami, when, meta):
-        mcp.add_tool(tool)
-    mcp.add_tool(deploy, input_schema=REGION)
-    mcp.resource("kit://text")(words)
-    mcp.resource("kit://bytes")(data)
-    mcp.resource("kit://item/{number}")(item)
-    mcp.prompt(ask).complete("tone")(tones)
-    return mcp
-
-
-def add(a: int, b: int) -> int:
-    """Add."""
-    return a + b
-
-
-def fail() -> str:
-    raise ToolError("no luck")
-
-
-def work(steps: int, ctx: Context) -> str:
-    for step in range(1, steps + 1):
-        ctx.report_progress(step, steps, f"step {step}")
-        ctx.info({"step": step})
-    return "worked"
-
-
-def whoami(ctx: Context) -> str:
-    return f"{ctx.principal.id if ctx.principal else None} {ctx.client.info.get('name')} {ctx.meta.get('x/y')}"
-
-
-def when(day: datetime.date, mood: str) -> str:
-    return f"{day.year} {mood}"
-
-
-def meta(meta: str) -> str:
-    return meta
-
-
-def deploy(arguments: dict[str, Any]) -> str:
-    return json.dumps(arguments)
-
-
-def words() -> str:
-    return "some words"
-
-
-def data() -> bytes:
-    return b"\0\1"
-
-
-def item(number: int) -> str:
-    return f"item {number}"
-
-
-def ask(topic: str, tone: str = "plain") -> str:
-    """Ask about it."""
-    return f"{topic}, {tone}"
-
-
-def tones(value: str) -> list[str]:
-    return [tone for tone in ("plain", "polite", "rude") if tone.startswith(value)]
-
-
-class Spy:
-    """Keeps what a client sends; judges what the application answers."""
-
-    def __init__(self, handler: Handler, **options: Any) -> None:
-        self.app = Checked(MCPApp(handler, workers="inline", **options))
-        self.seen: list[dict[str, Any]] = []
-
-    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        self.seen.append(dict(environ))
-        return self.app(environ, start_response)
-
-    def header(self, name: str) -> Any:
-        """A header field of the last request."""
-        return self.seen[-1].get("HTTP_" + name.upper().replace("-", "_"))
-
-    @property
-    def bodies(self) -> list[Any]:
-        return [exchange.body for exchange in self.app.exchanges]
+    return kit()
 
 
 # --- both eras ------------------------------------------------------------------------------------
@@ -189,37 +94,6 @@ def test_arguments_go_by_name_or_as_a_mapping(mcp: MCPServer) -> None:
     assert client.get_prompt("ask", {"topic": "a"}, tone="b").text == "a, b"
 
 
-def test_arguments_are_written_as_json_has_them(mcp: MCPServer) -> None:
-    class Mood(enum.Enum):
-        FINE = "fine"
-
-    assert Client(mcp).call_tool("when", day=datetime.date(2031, 1, 2), mood=Mood.FINE).text == "2031 fine"
-
-
-def test_an_argument_that_json_cannot_say_is_refused_before_it_is_sent(mcp: MCPServer) -> None:
-    with pytest.raises(ValueError, match="not JSON compliant"):
-        Client(mcp).call_tool("add", a=float("nan"), b=1)
-
-
-@pytest.mark.parametrize(
-    ("ref", "argument"),
-    [
-        ("ask", "tone"),
-        (PromptRef("ask"), "tone"),
-        ("kit://item/{number}", "number"),
-        (ResourceRef("kit://item/{number}"), "number"),
-    ],
-)
-def test_a_completion_is_asked_for_a_prompt_or_a_template(ref: Any, argument: str) -> None:
-    class Echo(Handler):
-        def complete(self, ref: Any, argument: Any, context: Any, ctx: Context) -> list[str]:
-            return [type(ref).__name__, argument.name, argument.value, *context.values()]
-
-    reply = Client(Echo()).complete(ref, argument, "v", {"other": "o"})
-    kind = "PromptRef" if argument == "tone" else "ResourceRef"
-    assert reply.values == [kind, argument, "v", "o"]
-
-
 @pytest.mark.parametrize("revision", SUPPORTED)
 def test_lists_are_read_page_by_page(revision: str) -> None:
     mcp = MCPServer("many")
@@ -254,14 +128,6 @@ def test_a_principal_is_whom_the_tool_sees(mcp: MCPServer, revision: str) -> Non
     assert Client(mcp, revision=revision).call_tool("whoami").text.startswith("None ")
 
 
-def test_client_info_capabilities_and_meta_are_told(mcp: MCPServer) -> None:
-    spy = Spy(mcp)
-    client = Client(spy, client_info={"name": "me", "version": "1"}, capabilities={"roots": {}})
-    assert client.call_tool("whoami", meta={"x/y": "z"}).text == "None me z"
-    sent = spy.bodies[-1]["params"]["_meta"]
-    assert sent["io.modelcontextprotocol/clientCapabilities"] == {"roots": {}}
-
-
 def test_a_principal_is_for_a_handler_only(mcp: MCPServer) -> None:
     with pytest.raises(ConfigurationError, match="principal: for a server or handler only"):
         Client(MCPApp(mcp), principal=User("ada"))
@@ -294,119 +160,6 @@ def test_the_endpoint_may_be_elsewhere(mcp: MCPServer) -> None:
     assert caught.value.http_status == 404
 
 
-def test_headers_and_environ_go_with_every_request(mcp: MCPServer) -> None:
-    spy = Spy(mcp)
-    Client(spy, headers={"authorization": "Bearer x"}, environ={"REMOTE_ADDR": "10.0.0.1"}).list_tools()
-    assert (spy.header("Authorization"), spy.seen[-1]["REMOTE_ADDR"]) == ("Bearer x", "10.0.0.1")
-
-
-# --- modern headers -------------------------------------------------------------------------------
-
-
-def test_a_modern_request_carries_its_headers_and_meta(mcp: MCPServer) -> None:
-    """S26-HTTP-14, S26-HTTP-18, S26-BASE-14."""
-    spy = Spy(mcp)
-    client = Client(spy)
-    client.discover()
-    assert (spy.header("MCP-Protocol-Version"), spy.header("Mcp-Method")) == (NEWEST, "server/discover")
-    assert spy.header("Mcp-Name") is None
-    meta = spy.bodies[-1]["params"]["_meta"]
-    assert meta["io.modelcontextprotocol/protocolVersion"] == NEWEST
-    assert set(meta) == {
-        f"io.modelcontextprotocol/{n}" for n in ("protocolVersion", "clientInfo", "clientCapabilities")
-    }
-
-
-def test_the_name_header_repeats_name_or_uri(mcp: MCPServer) -> None:
-    """S26-HTTP-19."""
-    spy = Spy(mcp)
-    client = Client(spy)
-    client.call_tool("add", a=1, b=1)
-    assert spy.header("Mcp-Name") == "add"
-    client.get_prompt("ask", topic="x")
-    assert spy.header("Mcp-Name") == "ask"
-    client.read_resource("kit://text")
-    assert spy.header("Mcp-Name") == "kit://text"
-
-
-def test_a_name_that_is_no_header_text_is_wrapped(mcp: MCPServer) -> None:
-    """S26-HTTP-22."""
-    spy = Spy(mcp)
-    with pytest.raises(ProtocolError, match="Resource not found"):
-        Client(spy).read_resource("kit://\u00e9")
-    assert spy.header("Mcp-Name") == "=?base64?a2l0Oi8vw6k=?="
-
-
-def test_annotated_arguments_are_repeated_in_headers(mcp: MCPServer) -> None:
-    """S26-HTTP-26, S26-HTTP-27, S26-HTTP-30."""
-    spy = Spy(mcp)
-    client = Client(spy)
-    client.list_tools()
-    client.call_tool("deploy", region="Z\u00fcrich", deep={"n": 3}, dry=False)
-    assert spy.header("Mcp-Param-Region") == "=?base64?WsO8cmljaA==?="
-    assert (spy.header("Mcp-Param-N"), spy.header("Mcp-Param-Dry")) == ("3", "false")
-    client.call_tool("deploy", region="x", deep=None)
-    assert (spy.header("Mcp-Param-Region"), spy.header("Mcp-Param-N")) == ("x", None)
-
-
-def test_an_annotated_tool_that_was_not_listed_is_listed_and_called_again(mcp: MCPServer) -> None:
-    spy = Spy(mcp)
-    assert json.loads(Client(spy).call_tool("deploy", region="x").text) == {"region": "x"}
-    assert [body["method"] for body in spy.bodies] == ["tools/call", "tools/list", "tools/call"]
-
-
-def test_a_header_that_does_not_fit_is_refused(mcp: MCPServer) -> None:
-    spy = Spy(mcp)
-    client = Client(spy, headers={"Mcp-Param-Region": "other"})
-    client.list_tools()
-    with pytest.raises(ProtocolError) as caught:
-        client.call_tool("deploy", region="x")
-    assert (caught.value.code, caught.value.http_status) == (-32020, 400)
-    assert len(spy.seen) == 2
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ("plain text", "plain text"),
-        ("", ""),
-        ("a\tb", "a\tb"),
-        (" a", "=?base64?IGE=?="),
-        ("a ", "=?base64?YSA=?="),
-        ("a\n", "=?base64?YQo=?="),
-        ("\u00e9", "=?base64?w6k=?="),
-        ("=?base64?YQ==?=", "=?base64?PT9iYXNlNjQ/WVE9PT89?="),
-        ("=?BASE64?YQ==?=", "=?BASE64?YQ==?="),
-        (42, "42"),
-        (42.0, "42"),
-        (True, "true"),
-        (False, "false"),
-    ],
-)
-def test_values_are_written_as_headers(value: object, expected: str) -> None:
-    """S26-HTTP-22, S26-HTTP-28."""
-    assert header_text(value) == expected
-
-
-@given(st.text())
-def test_any_text_survives_a_header(text: str) -> None:
-    """S26-HTTP-21, S26-HTTP-22, S26-HTTP-24: as a server reads it, trimmed and then unwrapped."""
-    written = header_text(text)
-    assert all(mark == "\t" or " " <= mark <= "~" for mark in written)
-    read = written.strip(" \t")
-    if read.startswith("=?base64?") and read.endswith("?="):
-        read = base64.b64decode(read[9:-2], validate=True).decode("utf-8", "surrogatepass")
-    assert read == text
-
-
-def test_annotations_are_found_along_properties_only() -> None:
-    """S26-HTTP-30, S26-HTTP-34."""
-    assert dict(header_parameters(REGION)) == {"Region": ("region",), "N": ("deep", "n"), "Dry": ("dry",)}
-    elsewhere = {"properties": {"a": {"items": {"x-mcp-header": "A"}}, "b": True, "c": {"x-mcp-header": 1}}}
-    assert list(header_parameters(elsewhere)) == []
-    assert list(header_parameters({"properties": []})) == []
-
-
 # --- the session era ------------------------------------------------------------------------------
 
 
@@ -422,12 +175,6 @@ def test_a_legacy_conversation_is_opened_on_first_use(mcp: MCPServer) -> None:
     client.set_level("error")
     assert len(spy.seen) == 4
     assert spy.header("Mcp-Method") is None
-
-
-def test_the_oldest_revision_sends_no_version_header(mcp: MCPServer) -> None:
-    spy = Spy(mcp)
-    Client(spy, revision="2025-03-26").ping()
-    assert spy.header("MCP-Protocol-Version") is None
 
 
 def test_a_modern_client_opens_nothing(mcp: MCPServer) -> None:
@@ -530,17 +277,6 @@ def test_a_body_can_be_posted_as_it_is(mcp: MCPServer) -> None:
     assert good.json["result"]["content"][0]["text"] == "3"
 
 
-def test_headers_can_be_replaced_and_left_out(mcp: MCPServer) -> None:
-    spy = Spy(mcp)
-    client = Client(spy)
-    message = client.message("tools/list")
-    refused = client.post(message, headers={"mcp-method": None})
-    assert (refused.status, refused.json["error"]["code"]) == (400, -32020)
-    assert client.post(message, headers={"MCP-METHOD": "Tools/List"}).status == 400
-    assert client.post(message, headers={"content-type": "text/plain"}).status == 415
-    assert spy.header("Mcp-Method") == "tools/list"
-
-
 @pytest.mark.parametrize("params", [None, [], "x", {"name": 1}, {"name": "add", "arguments": []}])
 def test_odd_messages_can_be_posted(mcp: MCPServer, params: object) -> None:
     client = Client(mcp)
@@ -555,15 +291,6 @@ def test_other_http_methods_can_be_sent(mcp: MCPServer) -> None:
     reply = Client(spy).http("GET")
     assert (reply.status, reply.headers["Allow"]) == (405, "POST, OPTIONS")
     assert "CONTENT_TYPE" not in spy.seen[-1]
-
-
-def test_a_message_may_carry_params_and_meta_of_its_own(mcp: MCPServer) -> None:
-    modern, legacy = Client(mcp), Client(mcp, revision=NEWEST_LEGACY)
-    key = "io.modelcontextprotocol/protocolVersion"
-    assert modern.message("x", {"_meta": {key: "other"}})["params"]["_meta"][key] == "other"
-    assert modern.message("x", meta={key: "other"})["params"]["_meta"][key] == "other"
-    assert legacy.message("x") == {"jsonrpc": "2.0", "id": 1, "method": "x"}
-    assert legacy.message("x", {"a": 1}, meta={"b": 2})["params"] == {"a": 1, "_meta": {"b": 2}}
 
 
 def test_a_notification_is_accepted_or_raises(mcp: MCPServer) -> None:

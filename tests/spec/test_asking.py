@@ -192,7 +192,7 @@ def test_a_mode_that_was_left_out_is_not_declared() -> None:
 def test_in_an_open_stream_the_refusal_is_its_last_message(kind: str) -> None:
     """S26-BASE-17"""
     client = modern(of(kind), capabilities={})
-    params = {"name": "late", "_meta": {**client._own_meta(None), "progressToken": "t"}}
+    params = {"name": "late", "_meta": {"progressToken": "t"}}
     progress, last = send(client, "tools/call", params).messages
     assert (progress["method"], last["error"]["code"]) == ("notifications/progress", -32021)
 
@@ -201,7 +201,7 @@ def test_in_an_open_stream_the_refusal_is_its_last_message(kind: str) -> None:
 def test_in_an_open_stream_the_questions_are_its_last_message(kind: str) -> None:
     """S26-MRTR-01: after what was sent before them."""
     client = modern(of(kind))
-    params = {"name": "late", "_meta": {**client._own_meta(None), "progressToken": "t"}}
+    params = {"name": "late", "_meta": {"progressToken": "t"}}
     progress, last = send(client, "tools/call", params).messages
     assert (progress["method"], list(asked(last["result"]))) == ("notifications/progress", ["q"])
 
