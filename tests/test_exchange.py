@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import threading
-import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
 from queue import Queue
@@ -23,27 +21,30 @@ from mcp_wsgi.exchange import Answer, Exchange
 from mcp_wsgi.options import Options
 from mcp_wsgi.questions import Questions
 from mcp_wsgi.revisions import MODERN
-from mcp_wsgi.workers import NOTHING, Crew, Job, crew_for, patched_by_gevent
+from mcp_wsgi.workers import NOTHING, Crew, Job, crew_for
+from tests.exchanges import (
+    CONCURRENT,
+    DONE,
+    KINDS,
+    LATE,
+    PATCHED,
+    STOPPED,
+    WAIT,
+    Clock,
+    Held,
+    Interrupted,
+    emitting,
+    emitting_in_threads,
+    emitting_step_by_step,
+    in_threads,
+    is_let_go,
+    new_crew,
+)
 from tests.patched import run_patched
 
-PATCHED = patched_by_gevent()
-KINDS = ["greenlets", "threads", "inline"] if PATCHED else ["threads", "inline"]
-CONCURRENT = [kind for kind in KINDS if kind != "inline"]
-WAIT = 20.0  # seconds; reached only by a test that fails
-
-DONE = Answer(b"done")
-LATE = Answer(b"late")
-STOPPED = Answer(b"stopped")
-
-
-class Clock:
-    """Seconds that pass only when somebody says so."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
+crew = pytest.fixture(new_crew, params=KINDS)
+concurrent = pytest.fixture(new_crew, params=CONCURRENT)
+MANY = [b"%d" % number for number in range(500)]
 
 
 class Script(Crew):
@@ -93,33 +94,11 @@ def scripted(*items: Any, streaming: bool = True, **options: Any) -> tuple[Excha
     return exchange, crew
 
 
-@pytest.fixture(params=KINDS)
-def crew(request: pytest.FixtureRequest) -> Crew:
-    return crew_for(request.param, 100)
-
-
-@pytest.fixture(params=CONCURRENT)
-def concurrent(request: pytest.FixtureRequest) -> Crew:
-    return crew_for(request.param, 100)
-
-
 def started(crew: Crew, callback: Callable[[Exchange], Answer], *, streaming: bool = True, **options: Any) -> Exchange:
     exchange = Exchange(crew, Options.build(options), monotonic, streaming=streaming, late=lambda: LATE)
     exchange.start(callback)
     return exchange
 
-
-def emitting(exchange: Exchange, messages: Iterable[bytes]) -> Answer:
-    """A callback that ends as endpoints let it end."""
-    try:
-        for message in messages:
-            exchange.emit(message)
-    except Cancelled:
-        return STOPPED
-    return DONE
-
-
-MANY = [b"%d" % number for number in range(500)]
 
 # --- JSON or a stream -----------------------------------------------------------------------------
 
@@ -150,13 +129,7 @@ def test_the_status_of_an_answer_is_kept(crew: Crew) -> None:
 def test_each_message_goes_out_while_the_callback_runs(crew: Crew) -> None:
     gates = [threading.Event() for _ in range(3)]
 
-    def callback(exchange: Exchange) -> Answer:
-        for number, gate in enumerate(gates):
-            exchange.emit(b"%d" % number)
-            gate.wait(WAIT)  # opened by who has read the message
-        return DONE
-
-    exchange = started(crew, callback)
+    exchange = started(crew, partial(emitting_step_by_step, gates=gates))
     assert exchange.first() is None
     messages = exchange.messages()
     for number, gate in enumerate(gates):
@@ -447,15 +420,7 @@ def test_nothing_is_lost_or_turned_round_by_waiting(concurrent: Crew) -> None:
 
 
 def test_threads_of_the_callback_emit_together(concurrent: Crew) -> None:
-    def callback(exchange: Exchange) -> Answer:
-        threads = [threading.Thread(target=emitting, args=(exchange, MANY)) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(WAIT)
-        return DONE
-
-    exchange = started(concurrent, callback, event_log=5)
+    exchange = started(concurrent, partial(emitting_in_threads, messages=MANY), event_log=5)
     assert exchange.first() is None
     *messages, last = exchange.messages()
     assert (sorted(messages, key=str), last) == (sorted(MANY * 8, key=str), b"done")
@@ -471,11 +436,7 @@ def test_progress_of_several_threads_grows_on_the_wire(concurrent: Crew) -> None
 
     def callback(exchange: Exchange) -> Answer:
         ctx = Context(Call("tools/call", {}, 1, MODERN[0], progress_token="t"), exchange)
-        threads = [threading.Thread(target=report, args=(ctx,)) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(WAIT)
+        in_threads(8, report, ctx)
         ctx.flush()
         return DONE
 
@@ -489,9 +450,7 @@ def test_progress_of_several_threads_grows_on_the_wire(concurrent: Crew) -> None
 
 def test_threads_of_an_inline_callback_do_not_wait_for_a_reader_that_waits_for_them() -> None:
     def callback(exchange: Exchange) -> Answer:
-        thread = threading.Thread(target=emitting, args=(exchange, MANY))
-        thread.start()
-        thread.join(WAIT)
+        in_threads(1, emitting, exchange, MANY)
         return DONE
 
     exchange = started(crew_for("inline", 1), callback, event_log=1)
@@ -698,10 +657,6 @@ def test_a_stream_read_to_its_end_cancels_nothing() -> None:
 # --- what goes wrong ------------------------------------------------------------------------------
 
 
-class Interrupted(BaseException):
-    """Thrown at the request from outside: a worker's time-out, a signal, a greenlet's kill."""
-
-
 @pytest.mark.parametrize("streaming", [True, False])
 def test_a_request_interrupted_while_it_waits_cancels_its_call(streaming: bool) -> None:
     exchange, crew = scripted(Interrupted(), streaming=streaming)
@@ -768,24 +723,11 @@ def test_what_a_callback_should_not_raise_reaches_the_server(crew: Crew, error: 
 
 @pytest.mark.parametrize("messages", [[], [b"1", b"2"]])
 def test_nothing_of_a_call_outlives_it(crew: Crew, messages: list[bytes]) -> None:
-    class Held:
-        pass
-
-    gone = threading.Event()
-
-    def serve() -> weakref.ref[Held]:
-        held = Held()
+    def serve(held: Held) -> None:
         exchange = started(crew, lambda exchange: (held, emitting(exchange, messages))[1])
         assert exchange.first() is DONE or list(exchange.messages()) == [*messages, b"done"]
-        return weakref.ref(held, lambda _: gone.set())
 
-    gc.disable()
-    try:
-        reference = serve()
-        assert gone.wait(WAIT)
-        assert reference() is None
-    finally:
-        gc.enable()
+    assert is_let_go(serve)
 
 
 if PATCHED:

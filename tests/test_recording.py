@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import random
 import threading
-import weakref
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
@@ -30,36 +28,37 @@ from mcp_wsgi.sealing import Cursors, Sealer
 from mcp_wsgi.stores.memory import MemoryStore
 from mcp_wsgi.turns import Turns
 from mcp_wsgi.workers import NOTHING as NOTHING_YET
-from mcp_wsgi.workers import Crew, Job, crew_for, patched_by_gevent
+from mcp_wsgi.workers import Crew, Job, crew_for
 from mcp_wsgi.workers.base import Callback
 from mcp_wsgi.wsgi.calls import Calls
 from mcp_wsgi.wsgi.headers import Accepted
+from tests.exchanges import (
+    CONCURRENT,
+    DONE,
+    KINDS,
+    LATE,
+    PATCHED,
+    STOPPED,
+    WAIT,
+    Held,
+    Interrupted,
+    emitting,
+    emitting_in_threads,
+    emitting_step_by_step,
+    is_let_go,
+    new_crew,
+)
 from tests.patched import run_patched
 from tests.stores.kit import record
 
-PATCHED = patched_by_gevent()
-KINDS = ["greenlets", "threads", "inline"] if PATCHED else ["threads", "inline"]
-CONCURRENT = [kind for kind in KINDS if kind != "inline"]
-WAIT = 20.0  # seconds; reached only by a test that fails
+crew = pytest.fixture(new_crew, params=KINDS)
+concurrent = pytest.fixture(new_crew, params=CONCURRENT)
 
-DONE = Answer(b"done")
-LATE = Answer(b"late")
-STOPPED = Answer(b"stopped")
 FAILED = Answer(b"failed", ok=False)
 ENDED = InternalError("The session has ended")
 FOREVER = 1e12
 LONG = 1e6  # seconds; more than a race takes
 MANY = [b"%d" % number for number in range(300)]
-
-
-@pytest.fixture(params=KINDS)
-def crew(request: pytest.FixtureRequest) -> Crew:
-    return crew_for(request.param, 100)
-
-
-@pytest.fixture(params=CONCURRENT)
-def concurrent(request: pytest.FixtureRequest) -> Crew:
-    return crew_for(request.param, 100)
 
 
 class Recorded:
@@ -126,16 +125,6 @@ class Recorded:
         return [*found, item]
 
 
-def emitting(exchange: Exchange, messages: Iterable[bytes] = (b"1", b"2")) -> Answer:
-    """A callback that ends as endpoints let it end."""
-    try:
-        for message in messages:
-            exchange.emit(message)
-    except Cancelled:
-        return STOPPED
-    return DONE
-
-
 # --- JSON or a stream -----------------------------------------------------------------------------
 
 
@@ -172,13 +161,7 @@ def test_a_mark_comes_first_for_clients_that_come_back_by_themselves(crew: Crew,
 def test_each_message_goes_out_while_the_callback_runs(crew: Crew) -> None:
     gates = [threading.Event() for _ in range(3)]
 
-    def callback(exchange: Exchange) -> Answer:
-        for number, gate in enumerate(gates):
-            exchange.emit(b"%d" % number)
-            gate.wait(WAIT)  # opened by who has read the message
-        return DONE
-
-    messages = Recorded(crew).start(callback).stream()
+    messages = Recorded(crew).start(partial(emitting_step_by_step, gates=gates)).stream()
     for number, gate in enumerate(gates):
         assert next(messages).message == b"%d" % number
         gate.set()
@@ -194,15 +177,7 @@ def test_a_broken_stream_goes_on_after_any_of_its_events(crew: Crew, place: int)
 
 
 def test_threads_of_the_callback_emit_together(concurrent: Crew) -> None:
-    def callback(exchange: Exchange) -> Answer:
-        threads = [threading.Thread(target=emitting, args=(exchange, MANY)) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(WAIT)
-        return DONE
-
-    call = Recorded(concurrent, event_log=40).start(callback)
+    call = Recorded(concurrent, event_log=40).start(partial(emitting_in_threads, messages=MANY))
     *messages, last = call.bodies()
     assert (sorted(messages), last) == (sorted(MANY * 8), b"done")
     assert call.log.dropped == 0
@@ -385,10 +360,6 @@ def test_a_stream_whose_callback_raises_ends(concurrent: Crew) -> None:
         raise RuntimeError
 
     assert Recorded(concurrent).start(callback).bodies() == [b"1"]
-
-
-class Interrupted(BaseException):
-    """Thrown at the request from outside: a worker's time-out, a signal, a greenlet's kill."""
 
 
 @pytest.mark.parametrize("messages", [[], [b"1", b"2"]])
@@ -1197,27 +1168,14 @@ def test_each_call_has_one_outcome_and_nothing_is_leaked_whoever_comes_first(pre
 
 @pytest.mark.parametrize("messages", [[], [b"1", b"2"]])
 def test_nothing_of_a_call_outlives_it(crew: Crew, messages: list[bytes]) -> None:
-    class Held:
-        pass
-
-    gone = threading.Event()
-
-    def serve() -> weakref.ref[Held]:
-        held = Held()
+    def serve(held: Held) -> None:
         call = Recorded(crew).start(lambda exchange: (held, emitting(exchange, messages))[1])
         assert call.exchange.first() is DONE or [event.message for event in call.exchange.messages()] == [
             *messages,
             b"done",
         ]
-        return weakref.ref(held, lambda _: gone.set())
 
-    gc.disable()
-    try:
-        reference = serve()
-        assert gone.wait(WAIT)
-        assert reference() is None
-    finally:
-        gc.enable()
+    assert is_let_go(serve)
 
 
 if not PATCHED:

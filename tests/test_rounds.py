@@ -25,8 +25,8 @@ from mcp_wsgi.sessions import principal_id
 from mcp_wsgi.testing import Client
 from mcp_wsgi.vault import StateSealer
 from tests.asking import SURE, accept, log_texts, modern, retry, sampled, shown
+from tests.exchanges import Clock
 from tests.spec.kit import MODERN, refusal
-from tests.test_exchange import Clock
 
 KEY, OLD_KEY, REMOVED_KEY = "new" * 16, "old" * 16, "removed" * 8
 CALL: dict[str, Any] = {"name": "refund", "arguments": {"order": "7"}}
