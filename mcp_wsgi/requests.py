@@ -99,6 +99,7 @@ def encode_body(value: Any) -> bytes:
     """Write a message, or anything else, as JSON.
 
     Raises:
+        TypeError: It holds a value of a kind that JSON has no form for.
         ValueError: It holds NaN or an infinity.
     """
     # Dates, enums, dataclasses and the like become what a server would read them from.
