@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcp_wsgi.content import Audio, EmbeddedResource, Image, Message, ResourceContents, ResourceLink, Text
-from mcp_wsgi.context import Context, ContextLogHandler, current_context
+from mcp_wsgi.context import Context, current_context
 from mcp_wsgi.descriptions import Icon, Prompt, PromptArgument, Resource, ResourceTemplate, ServerInfo, Tool
 from mcp_wsgi.errors import (
     Cancelled,
@@ -31,6 +31,7 @@ from mcp_wsgi.inputs import (
     SamplingResult,
     UrlElicitationRequired,
 )
+from mcp_wsgi.logs import ContextLogHandler
 from mcp_wsgi.returns import PromptResult, ToolResult
 from mcp_wsgi.server import MCPServer
 from mcp_wsgi.wsgi.app import MCPApp

@@ -11,10 +11,11 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from mcp_wsgi.context import Call, ClientInfo, rank_of
+from mcp_wsgi.call import Call, ClientInfo
 from mcp_wsgi.errors import InternalError, Overloaded, SessionNotFound, SessionRequired
 from mcp_wsgi.eventlog import GET_STREAM
 from mcp_wsgi.jsonrpc import encode_notification
+from mcp_wsgi.levels import rank_of
 from mcp_wsgi.live import LiveSession
 from mcp_wsgi.methods import Dispatcher
 from mcp_wsgi.options import Options

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from mcp_wsgi.context import LEVELS, SILENCE, Call, Context, enter, leave
+from mcp_wsgi.call import Call
+from mcp_wsgi.context import Context, enter, leave
 from mcp_wsgi.errors import (
     Cancelled,
     ConfigurationError,
@@ -39,6 +40,7 @@ from mcp_wsgi.handler import (
 )
 from mcp_wsgi.inputs import InputRequired, UrlElicitationRequired, check_capability
 from mcp_wsgi.jsonrpc import encode
+from mcp_wsgi.levels import LEVELS
 from mcp_wsgi.returns import (
     prompt_result,
     prompt_result_wire,
@@ -51,6 +53,7 @@ from mcp_wsgi.revisions import LEGACY, META_SERVER_INFO, MODERN, SUPPORTED, Revi
 from mcp_wsgi.rounds import States
 from mcp_wsgi.schema import ArgumentErrors, to_json
 from mcp_wsgi.sealing import Cursors
+from mcp_wsgi.sink import SILENCE
 from mcp_wsgi.uris import is_uri
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from mcp_wsgi.context import LEVELS
 from mcp_wsgi.errors import OptionError
+from mcp_wsgi.levels import LEVELS
 
 __all__ = ["OPTIONS", "Option", "Options"]
 

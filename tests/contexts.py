@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from mcp_wsgi.context import Call, Context
+from mcp_wsgi.call import Call
+from mcp_wsgi.context import Context
 from mcp_wsgi.errors import InputError
 from mcp_wsgi.revisions import MODERN
 

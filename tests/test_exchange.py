@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_wsgi.context import Call, Context
+from mcp_wsgi.call import Call
+from mcp_wsgi.context import Context
 from mcp_wsgi.errors import Cancelled, InputError, Overloaded
 from mcp_wsgi.exchange import Answer, Exchange
 from mcp_wsgi.options import Options

@@ -27,7 +27,7 @@ from mcp_wsgi import (
     Tool,
     UrlElicitationRequired,
 )
-from mcp_wsgi.context import Call, ClientInfo
+from mcp_wsgi.call import Call, ClientInfo
 from mcp_wsgi.errors import (
     InternalError,
     InvalidCursor,

@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from mcp_wsgi import __version__
 from mcp_wsgi.cli import serving, trying
 from mcp_wsgi.cli.arguments import UsageError, is_text, options
-from mcp_wsgi.context import LEVELS
 from mcp_wsgi.errors import ConfigurationError
+from mcp_wsgi.levels import LEVELS
 from mcp_wsgi.results import ProtocolError
 from mcp_wsgi.revisions import SUPPORTED
 

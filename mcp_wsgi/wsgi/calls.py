@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from mcp_wsgi.context import Call, Context
+from mcp_wsgi.call import Call
+from mcp_wsgi.context import Context
 from mcp_wsgi.errors import Cancelled, InternalError, InvalidEnvelope, MCPError, Overloaded
 from mcp_wsgi.exchange import NO_ANSWER, Answer, Clock, Exchange
 from mcp_wsgi.jsonrpc import Id, encode_error, encode_result

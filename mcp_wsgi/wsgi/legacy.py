@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mcp_wsgi.context import Call, ClientInfo
+from mcp_wsgi.call import Call, ClientInfo
 from mcp_wsgi.errors import (
     ConfigurationError,
     InternalError,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from mcp_wsgi.context import LEVELS, Call, ClientInfo
+from mcp_wsgi.call import Call, ClientInfo
 from mcp_wsgi.errors import (
     HeaderMismatch,
     InvalidEnvelope,
@@ -16,6 +16,7 @@ from mcp_wsgi.errors import (
     UnsupportedProtocolVersion,
 )
 from mcp_wsgi.jsonrpc import Batch, Invalid, Message, Notification, Request
+from mcp_wsgi.levels import LEVELS
 from mcp_wsgi.methods import METHODS, Dispatcher
 from mcp_wsgi.options import Options
 from mcp_wsgi.revisions import (

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Generator
 from typing import Any
 
-from mcp_wsgi.context import Call
+from mcp_wsgi.call import Call
 from mcp_wsgi.errors import InvalidRequest, MCPError, MethodNotAllowed, NotAcceptable, Overloaded
 from mcp_wsgi.eventlog import GET_STREAM, NOTHING, Event, Forgotten, Reader, parse_event_id
 from mcp_wsgi.keeper import Keeper, Session

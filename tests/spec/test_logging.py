@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mcp_wsgi import Context, ContextLogHandler, MCPServer
-from mcp_wsgi.context import LEVELS
+from mcp_wsgi.levels import LEVELS
 from mcp_wsgi.testing import Client
 from tests.spec.kit import MODERN, PREFIX, Connect, everything, refusal, refused, send
 

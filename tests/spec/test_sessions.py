@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mcp_wsgi import Context, Icon, MCPServer
-from mcp_wsgi.context import LEVELS
+from mcp_wsgi.levels import LEVELS
 from tests.wsgi.peer import NEWEST, OLDEST, SECOND, Peer, Stage, call, initialize, note, ping, unjudged
 from tests.wsgi.raw import Got, raw
 
