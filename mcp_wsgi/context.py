@@ -66,8 +66,7 @@ class Context:
     def __init__(self, call: Call, sink: Sink, state: dict[str, Any] | None = None) -> None:
         self._call = call
         self._sink = sink
-        token = call.progress_token
-        self._progress = None if token is None else Progress(token, sink)
+        self._progress = None if call.progress_token is None else Progress(call.progress_token, sink)
         self._threshold = SILENT if call.log_level is None else RANKS[call.log_level]
         self.state: dict[str, Any] = {} if state is None else state
         self.crashed = False

@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mcp_wsgi.call import Call, ClientInfo
+from mcp_wsgi.dispatcher import Dispatcher
 from mcp_wsgi.errors import InternalError, Overloaded, SessionNotFound, SessionRequired
 from mcp_wsgi.eventlog import GET_STREAM
 from mcp_wsgi.jsonrpc import encode_notification
 from mcp_wsgi.levels import rank_of
 from mcp_wsgi.live import LiveSession
-from mcp_wsgi.methods import Dispatcher
 from mcp_wsgi.options import Options
 from mcp_wsgi.revisions import DEFAULT_LEGACY, REVISIONS, Revision
 from mcp_wsgi.schema import to_json

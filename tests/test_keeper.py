@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from mcp_wsgi.context import Context
+from mcp_wsgi.dispatcher import Dispatcher
 from mcp_wsgi.encoding import OutputError
 from mcp_wsgi.errors import InvalidParams, Overloaded, SessionNotFound, SessionRequired
 from mcp_wsgi.eventlog import GET_STREAM, NOTHING, PARTED, Event, Reader
@@ -23,7 +24,6 @@ from mcp_wsgi.handler import Handler
 from mcp_wsgi.keeper import Keeper, Session
 from mcp_wsgi.levels import LEVELS
 from mcp_wsgi.live import LiveSession
-from mcp_wsgi.methods import Dispatcher
 from mcp_wsgi.options import Options
 from mcp_wsgi.sealing import Cursors, Sealer
 from mcp_wsgi.sessions import MAX_SUBSCRIPTIONS, Settings

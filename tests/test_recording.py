@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 from greenlet import getcurrent, greenlet
 
+from mcp_wsgi.dispatcher import Dispatcher
 from mcp_wsgi.errors import Cancelled, InternalError, Overloaded, SessionNotFound
 from mcp_wsgi.eventlog import Event, EventLog, parse_event_id
 from mcp_wsgi.exchange import NO_ANSWER, Answer, Exchange
 from mcp_wsgi.handler import Handler
 from mcp_wsgi.keeper import Keeper
 from mcp_wsgi.live import LiveSession
-from mcp_wsgi.methods import Dispatcher
 from mcp_wsgi.options import Options
 from mcp_wsgi.recording import RecordedExchange
 from mcp_wsgi.sealing import Cursors, Sealer

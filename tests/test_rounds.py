@@ -195,7 +195,7 @@ def test_state_ttl_ends_a_state() -> None:
     clock = Clock()
     states = States(StateSealer([KEY.encode()], ttl=900.0, clock=clock))
     target = app()
-    target._dispatcher.states = states
+    target._dispatcher.asking.states = states
     state = begun(target)
     clock.now += 899
     assert shown(json.loads(went_on(client(target), state).body)) == (False, "7: {'sure': True}")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from mcp_wsgi.dispatcher import Dispatcher
 from mcp_wsgi.errors import (
     BodyTooLarge,
     ConfigurationError,
@@ -24,11 +25,11 @@ from mcp_wsgi.errors import (
     UnsupportedMediaType,
     UnsupportedProtocolVersion,
 )
+from mcp_wsgi.failures import is_for_client
 from mcp_wsgi.handler import Handler, ListKind
 from mcp_wsgi.jsonrpc import Batch, Id, Invalid, Message, Request, parse
 from mcp_wsgi.keeper import Keeper
 from mcp_wsgi.live import LiveSession
-from mcp_wsgi.methods import Dispatcher, is_for_client
 from mcp_wsgi.options import Options
 from mcp_wsgi.questions import Questions
 from mcp_wsgi.revisions import MODERN, REVISIONS, SUPPORTED
@@ -108,7 +109,7 @@ class MCPApp:
         store = self._store(keys)
         self._keeper = None if store is None else Keeper(store, self._dispatcher, self.options, self._new_live)
         self._sessions = self._session_endpoint()
-        self._dispatcher.states = self._states(keys)
+        self._dispatcher.asking.states = self._states(keys)
         self._modern_calls = self._calls(clock, status=modern.status_of, cancel_on_close=True)
         # A session-era client that goes away may come back for the answer, so its call goes on.
         self._legacy_calls = self._calls(clock, status=legacy.status_of, cancel_on_close=False)
@@ -225,7 +226,7 @@ class MCPApp:
                 crew.event,
                 self._clock,
                 guard=crew.guard,
-                result_meta=self._dispatcher.own_meta(MODERN[0]),
+                result_meta=self._dispatcher.envelope.own_meta(MODERN[0]),
             )
             listeners = self._kept("_listeners", made)
         return listeners

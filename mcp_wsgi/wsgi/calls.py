@@ -9,11 +9,13 @@ from typing import Any
 
 from mcp_wsgi.call import Call
 from mcp_wsgi.context import Context
+from mcp_wsgi.dispatcher import Dispatcher
 from mcp_wsgi.errors import Cancelled, InternalError, InvalidEnvelope, MCPError, Overloaded
 from mcp_wsgi.exchange import NO_ANSWER, Answer, Clock, Exchange
+from mcp_wsgi.failures import error_code
 from mcp_wsgi.jsonrpc import Id, encode_error, encode_result
 from mcp_wsgi.keeper import Session
-from mcp_wsgi.methods import Dispatcher, Method
+from mcp_wsgi.methods import Method
 from mcp_wsgi.options import Options
 from mcp_wsgi.questions import Questions
 from mcp_wsgi.recording import RecordedExchange
@@ -175,11 +177,11 @@ class Calls:
             if isinstance(error, KeyboardInterrupt) and not self._crew().concurrent:
                 raise  # on the caller's own thread it is the user's wish to end the process
             # Whatever ends a worker from outside must still free its caller.
-            return self.failure(call, self._dispatcher.crash(call, error))
+            return self.failure(call, self._dispatcher.failures.crash(call, error))
 
     def failure(self, call: Call, error: MCPError) -> Answer:
         """The answer that an error makes."""
-        code = self._dispatcher.error_code(error, call.revision)
+        code = error_code(error, call.revision)
         return Answer(encode_error(call.id, error, code=code), self._status(code), ok=False)
 
     def _late(self, call: Call) -> Answer:
@@ -221,7 +223,7 @@ class Calls:
             except MCPError:
                 raise
             except Exception as error:  # noqa: BLE001 - a state that cannot be copied, or a store that failed
-                answer = self.failure(call, self._dispatcher.crash(call, error))
+                answer = self.failure(call, self._dispatcher.failures.crash(call, error))
         return answer_reply(answer, as_json=accept.json), session_id
 
     def in_session(self, method: Method, call: Call, accept: Accepted, session: Session) -> HttpReply:

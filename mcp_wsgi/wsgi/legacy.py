@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mcp_wsgi.call import Call, ClientInfo
+from mcp_wsgi.dispatcher import Dispatcher
 from mcp_wsgi.errors import (
     ConfigurationError,
     InternalError,
@@ -24,7 +25,6 @@ from mcp_wsgi.errors import (
 from mcp_wsgi.exchange import Answer, Exchange
 from mcp_wsgi.jsonrpc import Batch, Invalid, Message, Notification, Request, Response, encode_error
 from mcp_wsgi.keeper import Keeper, Session
-from mcp_wsgi.methods import Dispatcher
 from mcp_wsgi.options import Options
 from mcp_wsgi.questions import Questions
 from mcp_wsgi.revisions import DEFAULT_LEGACY, SUPPORTED, Revision, negotiate

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from mcp_wsgi.call import Call, ClientInfo
+from mcp_wsgi.dispatcher import Dispatcher
 from mcp_wsgi.errors import (
     HeaderMismatch,
     InvalidEnvelope,
@@ -17,7 +18,7 @@ from mcp_wsgi.errors import (
 )
 from mcp_wsgi.jsonrpc import Batch, Invalid, Message, Notification, Request
 from mcp_wsgi.levels import LEVELS
-from mcp_wsgi.methods import METHODS, Dispatcher
+from mcp_wsgi.methods import METHODS
 from mcp_wsgi.options import Options
 from mcp_wsgi.revisions import (
     META_CLIENT_CAPABILITIES,

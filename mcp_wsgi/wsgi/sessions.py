@@ -7,10 +7,10 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from mcp_wsgi.call import Call
+from mcp_wsgi.dispatcher import Dispatcher
 from mcp_wsgi.errors import InvalidRequest, MCPError, MethodNotAllowed, NotAcceptable, Overloaded
 from mcp_wsgi.eventlog import GET_STREAM, NOTHING, Event, Forgotten, Reader, parse_event_id
 from mcp_wsgi.keeper import Keeper, Session
-from mcp_wsgi.methods import Dispatcher
 from mcp_wsgi.options import Options
 from mcp_wsgi.workers import Budget, Crew
 from mcp_wsgi.wsgi.guards import SESSION_METHODS
