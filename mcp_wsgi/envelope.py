@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from mcp_wsgi.call import Call
-from mcp_wsgi.handler import ServerInfo
+from mcp_wsgi.descriptions import ServerInfo
 from mcp_wsgi.jsonrpc import encode
 from mcp_wsgi.revisions import META_SERVER_INFO, MODERN, Revision
 

@@ -7,16 +7,14 @@ from decorated functions; a class of your own is another.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 
+from mcp_wsgi.context import Context
 from mcp_wsgi.descriptions import Prompt, Resource, ResourceTemplate, ServerInfo, Tool
 from mcp_wsgi.errors import MCPError, ResourceNotFound, UnknownPrompt, UnknownTool
-
-if TYPE_CHECKING:
-    from mcp_wsgi.context import Context
-    from mcp_wsgi.revisions import Revision
+from mcp_wsgi.revisions import Revision
 
 __all__ = [
     "Completion",

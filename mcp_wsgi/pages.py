@@ -74,7 +74,7 @@ class Pages:
             InvalidCursor: As of ``kept``.
         """
         state = self._handler.catalogue(kind)
-        # What an application wrote may be what JSON cannot say.
+        # What an application wrote may be what JSON cannot say, which ``to_json`` refuses.
         items = [encode(to_json(item.wire(call.revision))) for item in getattr(self._handler, kind)(ctx)]
         listing = _Listing(items, shared=state is not None)
         if state is not None:

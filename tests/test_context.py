@@ -14,6 +14,8 @@ from mcp_wsgi.levels import LEVELS
 from mcp_wsgi.schema import OutputError
 from tests.sinks import REVISION, Sink, context
 
+# --- what can be seen -----------------------------------------------------------------------------
+
 
 def test_shows_the_call_it_serves() -> None:
     client = ClientInfo({"name": "c", "version": "2"}, {"roots": {}})
@@ -63,6 +65,9 @@ def test_cancelling_ends_the_callback_at_whatever_it_asks_of_the_context_next() 
             call()
 
 
+# --- progress -------------------------------------------------------------------------------------
+
+
 def test_no_progress_without_a_token() -> None:
     """S26-PROG-01."""
     sink = Sink()
@@ -96,6 +101,9 @@ def test_track_stops_before_the_next_item_when_cancelled() -> None:
     sink.cancelled = True
     with pytest.raises(Cancelled):
         next(tracked)
+
+
+# --- logs -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("threshold", [None, *LEVELS])

@@ -17,6 +17,8 @@ from tests.contexts import Heard
 from tests.dispatching import NEW, dispatcher, run
 from tests.spec.kit import CALLS
 
+# --- which methods there are ----------------------------------------------------------------------
+
 
 @pytest.mark.parametrize("method", ["", "nope", "TOOLS/LIST", "tools/list ", "é"])
 def test_an_unknown_method_is_not_found(method: str) -> None:
@@ -47,6 +49,9 @@ def test_a_method_is_found_where_its_revision_and_its_feature_are(method: str) -
                 empty.find(method, revision)
 
 
+# --- state ----------------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("revision", REVISIONS.values(), ids=list(REVISIONS))
 def test_init_makes_the_state_of_each_call_that_runs_application_code(revision: Revision) -> None:
     made = []
@@ -75,6 +80,9 @@ def test_init_makes_the_state_of_each_call_that_runs_application_code(revision: 
     quick_call = Call(quick, {}, 1, revision)
     served.run(METHODS[quick], quick_call, Context(quick_call, Heard()))
     assert len(made) == 2
+
+
+# --- how a call ends ------------------------------------------------------------------------------
 
 
 def test_progress_that_was_held_back_is_sent_by_every_method() -> None:

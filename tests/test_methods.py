@@ -18,6 +18,8 @@ from mcp_wsgi.revisions import SUPPORTED
 from mcp_wsgi.testing import Client, ProtocolError
 from tests.dispatching import NEW, OLD, dispatcher, run
 
+# --- the table ------------------------------------------------------------------------------------
+
 
 def test_every_method_exists_in_the_revisions_that_have_it() -> None:
     official = {(method, revision) for method, revision in CLIENT_REQUESTS if revision in SUPPORTED}
@@ -36,6 +38,9 @@ def test_a_method_that_names_something_says_by_which_parameter() -> None:
         "prompts/get": "name",
         "resources/read": "uri",
     }
+
+
+# --- hand-written handlers that return other kinds than they should -------------------------------
 
 
 JUNK: list[Any] = [None, 5, "text", [5], [{"name": "x"}], {"name": "x"}, [None], object(), [Prompt(name="x"), 5]]
@@ -101,6 +106,9 @@ def test_a_tool_that_its_handler_does_not_know_is_unknown() -> None:
         run(dispatcher(Half()), "tools/call", {"name": "echo"})
 
 
+# --- what a server says of itself -----------------------------------------------------------------
+
+
 def test_instructions_that_cannot_be_sent_are_the_servers_fault(caplog: pytest.LogCaptureFixture) -> None:
     handler = Handler()
     handler.instructions = "\ud800"
@@ -108,6 +116,9 @@ def test_instructions_that_cannot_be_sent_are_the_servers_fault(caplog: pytest.L
         with pytest.raises(InternalError):
             run(dispatcher(handler), method, {}, revision)
     assert len(caplog.records) == 2
+
+
+# --- completion -----------------------------------------------------------------------------------
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8")), max_size=130), st.none() | st.integers(0, 200))
@@ -131,6 +142,9 @@ def test_anything_iterable_is_a_completion(make: Callable[[], Any]) -> None:
             return make()
 
     assert run(dispatcher(Suggesting()), "completion/complete")["completion"]["values"] == ["a", "b"]
+
+
+# --- what a tool requires -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("answer", [False, True])
