@@ -713,7 +713,8 @@ class Histories(RuleBasedStateMachine):
                 self.newest = message
             if ends:
                 self.over.add(name)
-            self.spared = set(self.on_their_way())
+            if done:
+                self.spared = set(self.on_their_way())
 
     @rule(data=st.data(), most=st.integers(1, 5))
     def read(self, data: st.DataObject, most: int) -> None:

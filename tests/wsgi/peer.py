@@ -106,7 +106,11 @@ class Opened:
         for _ in range(_KEEPALIVES):
             if self._events:
                 return self._events.pop(0)
-            self._events = self._parser.feed(next(self._chunks))
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                self.close()  # as servers do
+                raise StopIteration
+            self._events = self._parser.feed(chunk)
         raise AssertionError("only keep-alive comments came")
 
     def message(self) -> Any:
