@@ -10,10 +10,9 @@ from mcp_wsgi.asking import Asking
 from mcp_wsgi.call import Call
 from mcp_wsgi.context import Context, enter, leave
 from mcp_wsgi.envelope import Envelope
-from mcp_wsgi.errors import InternalError, MethodNotFound
-from mcp_wsgi.failures import Failures, is_failure, is_for_client
+from mcp_wsgi.errors import Cancelled, InternalError, MethodNotFound
+from mcp_wsgi.failures import Failures, ends_process, is_failure, is_for_client
 from mcp_wsgi.handler import Handler, InitParams
-from mcp_wsgi.inputs import InputRequired
 from mcp_wsgi.methods import ANNOUNCEMENTS, METHODS, Method
 from mcp_wsgi.pages import Pages
 from mcp_wsgi.revisions import Revision
@@ -89,7 +88,9 @@ class Dispatcher:
         if method.feature is not None:
             try:
                 offered = method.feature in self.handler.features()
-            except Exception as error:
+            except BaseException as error:
+                if ends_process(error):
+                    raise
                 log.exception("features failed")
                 raise InternalError from error
             if not offered or (method.pushes and method.feature not in self.announced(revision)):
@@ -106,8 +107,8 @@ class Dispatcher:
             if method.list_kind is not None:
                 return self.pages.kept(method.list_kind, call)
             return None if method.callback else method.run(self, call, _NO_CONTEXT)
-        except Exception as error:
-            if is_for_client(error):
+        except BaseException as error:
+            if is_for_client(error) or ends_process(error):
                 raise
             raise self.failures.crash(call, error) from error
 
@@ -176,8 +177,8 @@ class Dispatcher:
         try:
             return question(ctx)
         except BaseException as error:
-            # Here nobody can be asked, and what is no Exception would get past the endpoint.
-            if not (is_failure(error) or isinstance(error, InputRequired)):
+            # Nobody can be asked here, and on a server's thread nothing may get past the endpoint.
+            if is_for_client(error) or isinstance(error, Cancelled) or ends_process(error):
                 raise
             raise self.failures.crash(call, error) from error
         finally:
@@ -196,9 +197,9 @@ class Dispatcher:
         token = enter(ctx)
         try:
             self.handler.terminate(reason, ctx)
-        except KeyboardInterrupt:
-            raise
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt) and ends_process(error):
+                raise
             log.exception("terminate failed")
         finally:
             leave(token)

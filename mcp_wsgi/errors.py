@@ -69,11 +69,16 @@ class MCPError(Exception):
     code: int = -32603
     http_status: int = 200
     message: str = "Internal error"
+    # A subclass with a constructor of its own may leave ours out.
+    data: Any = None
 
     def __init__(self, message: str | None = None, *, code: int | None = None, data: Any = None) -> None:
         if message is not None:
-            self.message = message
+            # Translations that wait for their language are no ``str`` yet.
+            self.message = str(message)
         if code is not None:
+            if type(code) is not int:
+                raise TypeError(f"code must be an int, not {type(code).__name__}")
             self.code = code
         self.data = data
         super().__init__(self.message)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from typing import TYPE_CHECKING
 
 from mcp_wsgi.call import Call
@@ -13,7 +14,7 @@ from mcp_wsgi.revisions import Revision
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
-__all__ = ["Failures", "error_code", "is_failure", "is_for_client"]
+__all__ = ["Failures", "ends_process", "error_code", "is_failure", "is_for_client", "is_logged"]
 
 log = logging.getLogger("mcp_wsgi")
 
@@ -36,9 +37,28 @@ def is_failure(error: BaseException) -> bool:
     return not (is_for_client(error) or isinstance(error, (Cancelled, InputRequired, KeyboardInterrupt)))
 
 
+def ends_process(error: BaseException) -> bool:
+    """Whether an exception says that the process is to end: what signals raise, which is in the main thread.
+
+    Anything else that application code raises on a server's thread is a failure: let through, it would end
+    the process or the thread with all its requests.
+    """
+    return (
+        isinstance(error, (KeyboardInterrupt, SystemExit)) and threading.current_thread() is threading.main_thread()
+    )
+
+
+def is_logged(error: MCPError) -> bool:
+    """Whether an error stands for a failure that has been logged with its traceback."""
+    return isinstance(error, InternalError) and error.__cause__ is not None
+
+
 def error_code(error: MCPError, revision: Revision) -> int:
     """The code of an error in a revision: one has changed over time, others must not be sent."""
     code = error.code
+    if type(code) is not int:
+        log.error("the error code %r of %s is no int", code, type(error).__name__)
+        return InternalError.code
     if code == _NOT_FOUND or isinstance(error, ResourceNotFound):
         return revision.not_found_code
     if code in _MCP_CODES and revision.modern and code not in _ASSIGNED:

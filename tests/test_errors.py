@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+from typing import Any
 
 import pytest
 
@@ -169,3 +170,20 @@ def test_cancelled_passes_through_except_exception() -> None:
 def test_tool_error_is_an_ordinary_exception() -> None:
     assert issubclass(errors.ToolError, Exception)
     assert str(errors.ToolError("No such order")) == "No such order"
+
+
+def test_a_code_is_an_integer() -> None:
+    """S26-BASE-06: a mistake shows where it is made."""
+    wrong: Any
+    for wrong in ("x", 1.5, True):
+        with pytest.raises(TypeError, match="code must be an int"):
+            MCPError("x", code=wrong)
+
+
+def test_a_message_that_waits_for_its_language_is_told() -> None:
+    class Lazy:
+        def __str__(self) -> str:
+            return "verboten"
+
+    lazy: Any = Lazy()
+    assert str(MCPError(lazy)) == "verboten"

@@ -36,6 +36,7 @@ def test_a_mistake_of_the_developer_is_not_for_the_client(error: MCPError, tells
         (MCPError("x", code=-32002), -32602, -32002),
         (InvalidParams(), -32602, -32602),
         (MCPError("x", code=42), 42, 42),
+        (type("Coded", (MCPError,), {"code": "x"})(), -32603, -32603),
         (MCPError("x", code=-32001), -32001, -32001),
         (MCPError("x", code=-32019), -32019, -32019),
         (MCPError("x", code=-32020), -32020, -32020),

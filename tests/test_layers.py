@@ -128,6 +128,8 @@ IMPURE_EXCEPTIONS = {
     # Tools may come and go while others are called: one lock, and no thread of its own.
     "registry": {"threading"},
     "server": {"threading"},
+    # Whether an exception is meant for the process depends on the thread that it comes in.
+    "failures": {"threading"},
 }
 #: Who may look into ``environ``: the edge reads one, the client of the testing kit makes one.
 ENVIRON_READERS = {"wsgi.app", "http_client", "contrib"}

@@ -25,7 +25,7 @@ from mcp_wsgi.errors import (
     UnsupportedMediaType,
     UnsupportedProtocolVersion,
 )
-from mcp_wsgi.failures import is_for_client
+from mcp_wsgi.failures import is_for_client, is_logged
 from mcp_wsgi.handler import Handler, ListKind
 from mcp_wsgi.jsonrpc import Batch, Id, Invalid, Message, Request, parse
 from mcp_wsgi.keeper import Keeper
@@ -453,10 +453,16 @@ def _wants_answer(message: Message | Batch) -> bool:
 def _refusal(request: HttpRequest, error: BaseException, identity: Id | None) -> HttpReply:
     """Log what an endpoint does not answer itself, and refuse the request for it."""
     if is_for_client(error):
-        # What a client wrote is quoted, so that it cannot write lines of the log.
-        log.info("refused %s %r: %r", request.method, request.path, str(error))
-        # An error of the application's own may have no status of a refusal.
-        return error_reply(error, identity, status=error.http_status if error.http_status >= 400 else 500)
+        try:
+            # An error of the application's own may have no status of a refusal.
+            reply = error_reply(error, identity, status=error.http_status if error.http_status >= 400 else 500)
+            if not is_logged(error):
+                # What a client wrote is quoted, so that it cannot write lines of the log.
+                log.info("refused %s %r: %r", request.method, request.path, str(error))
+        except Exception as problem:  # noqa: BLE001 - or it cannot tell of itself
+            error = problem
+        else:
+            return reply
     log.error("%s %r failed", request.method, request.path, exc_info=error)
     return error_reply(InternalError(), identity, status=500)
 

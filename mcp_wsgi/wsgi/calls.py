@@ -12,7 +12,7 @@ from mcp_wsgi.context import Context
 from mcp_wsgi.dispatcher import Dispatcher
 from mcp_wsgi.errors import Cancelled, InternalError, InvalidEnvelope, MCPError, Overloaded
 from mcp_wsgi.exchange import NO_ANSWER, Answer, Clock, Exchange
-from mcp_wsgi.failures import error_code
+from mcp_wsgi.failures import error_code, is_logged
 from mcp_wsgi.jsonrpc import Id, encode_error, encode_result
 from mcp_wsgi.keeper import Session
 from mcp_wsgi.methods import Method
@@ -177,16 +177,27 @@ class Calls:
             if isinstance(error, KeyboardInterrupt) and not self._crew().concurrent:
                 raise  # on the caller's own thread it is the user's wish to end the process
             # Whatever ends a worker from outside must still free its caller.
-            return self.failure(call, self._dispatcher.failures.crash(call, error))
+            return self._crashed(call, error)
 
     def failure(self, call: Call, error: MCPError) -> Answer:
-        """The answer that an error makes."""
+        """The answer that an error makes, which is logged unless what has failed was."""
+        try:
+            if not is_logged(error):
+                log.info("%s is answered with an error, request id %r: %r", call.method, call.id, str(error))
+            return self._telling(call, error)
+        except Exception as problem:  # noqa: BLE001 - an error of the application's own cannot tell of itself
+            return self._crashed(call, problem)
+
+    def _crashed(self, call: Call, error: BaseException) -> Answer:
+        return self._telling(call, self._dispatcher.failures.crash(call, error))
+
+    def _telling(self, call: Call, error: MCPError) -> Answer:
         code = error_code(error, call.revision)
         return Answer(encode_error(call.id, error, code=code), self._status(code), ok=False)
 
     def _late(self, call: Call) -> Answer:
         log.warning("%s missed its deadline, request id %r", call.method, call.id)
-        return self.failure(call, InternalError(f"The call took too long (request id {call.id})"))
+        return self._telling(call, InternalError(f"The call took too long (request id {call.id})"))
 
     # --- sessions ---------------------------------------------------------------------------------
 
@@ -223,7 +234,7 @@ class Calls:
             except MCPError:
                 raise
             except Exception as error:  # noqa: BLE001 - a state that cannot be copied, or a store that failed
-                answer = self.failure(call, self._dispatcher.failures.crash(call, error))
+                answer = self._crashed(call, error)
         return answer_reply(answer, as_json=accept.json), session_id
 
     def in_session(self, method: Method, call: Call, accept: Accepted, session: Session) -> HttpReply:

@@ -7,12 +7,12 @@ question (which browser origins may call?) decides both.
 from __future__ import annotations
 
 import ipaddress
-import threading
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 from mcp_wsgi.errors import Forbidden, NotFound, Unauthorized
+from mcp_wsgi.failures import ends_process
 from mcp_wsgi.options import Options
 from mcp_wsgi.wsgi.http import HttpRequest
 
@@ -126,11 +126,10 @@ def authenticate(request: HttpRequest, options: Options) -> Any:
         return None
     try:
         principal = options.auth(request)
-    except SystemExit as error:
-        # On a server's thread it would end the process, or the thread with all its requests.
-        if threading.current_thread() is threading.main_thread():
+    except BaseException as error:
+        if isinstance(error, Exception) or ends_process(error):
             raise
-        raise RuntimeError(f"auth called sys.exit({error.code!r})") from error
+        raise RuntimeError(f"auth raised {type(error).__name__}") from error
     if principal is None:
         raise Unauthorized
     if getattr(principal, "id", None) is None:

@@ -7,6 +7,7 @@ no session where one is needed; 404 for a session that is not there.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -23,6 +24,7 @@ from mcp_wsgi.errors import (
     UnsupportedProtocolVersion,
 )
 from mcp_wsgi.exchange import Answer, Exchange
+from mcp_wsgi.failures import is_logged
 from mcp_wsgi.jsonrpc import Batch, Invalid, Message, Notification, Request, Response, encode_error
 from mcp_wsgi.keeper import Keeper, Session
 from mcp_wsgi.options import Options
@@ -32,10 +34,12 @@ from mcp_wsgi.sessions import SessionRecord, principal_id
 from mcp_wsgi.wsgi.calls import Calls, progress_token
 from mcp_wsgi.wsgi.headers import Accepted
 from mcp_wsgi.wsgi.http import HttpReply, HttpRequest
-from mcp_wsgi.wsgi.replies import accepted_reply, answer_reply, error_reply
+from mcp_wsgi.wsgi.replies import accepted_reply, answer_reply
 from mcp_wsgi.wsgi.sessions import SESSION_ID, session_of
 
 __all__ = ["LegacyEndpoint", "status_of"]
+
+log = logging.getLogger("mcp_wsgi")
 
 
 def status_of(code: int) -> int:
@@ -93,7 +97,7 @@ class LegacyEndpoint:
             MCPError: The transport refuses the message.
         """
         if type(message) is Invalid:
-            return error_reply(message.error, message.id)
+            raise message.error
         if type(message) is Request and message.method == "initialize":
             # A version header has no meaning yet here; some clients send one all the same.
             return self._initialize(request, message, accept, principal)
@@ -215,11 +219,16 @@ class LegacyEndpoint:
         def work(exchange: Exchange) -> Answer:
             return _joined([self._item(request, item, revision, principal, exchange, session) for item in owed])
 
+        def failed(error: MCPError) -> Answer:
+            return _joined([_told(item, error) for item in owed])
+
         def refused(error: MCPError) -> Answer:
-            return _joined([_refused(item, error) for item in owed])
+            log.info("a batch of %d is answered with an error: %r", len(owed), str(error))
+            return failed(error)
 
         def late() -> Answer:
-            return refused(InternalError("The batch took too long"))
+            log.warning("a batch of %d missed its deadline", len(owed))
+            return failed(InternalError("The batch took too long"))
 
         try:
             if session is not None and session.stateful:
@@ -276,6 +285,13 @@ def _joined(answers: list[Answer]) -> Answer:
 
 
 def _refused(message: Request | Invalid, error: MCPError) -> Answer:
+    if not is_logged(error):
+        what = message.method if type(message) is Request else "what is no message"
+        log.info("%r is answered with an error, request id %r: %r", what, message.id, str(error))
+    return _told(message, error)
+
+
+def _told(message: Request | Invalid, error: MCPError) -> Answer:
     return Answer(encode_error(message.id, error))
 
 

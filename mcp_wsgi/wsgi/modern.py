@@ -12,6 +12,7 @@ from mcp_wsgi.errors import (
     HeaderMismatch,
     InvalidEnvelope,
     InvalidRequest,
+    MCPError,
     MethodNotFound,
     NotAcceptable,
     UnsupportedProtocolVersion,
@@ -33,7 +34,7 @@ from mcp_wsgi.subscriptions import Filter, Listeners
 from mcp_wsgi.wsgi.calls import Calls, progress_token
 from mcp_wsgi.wsgi.headers import Accepted, check_name, check_parameters, field
 from mcp_wsgi.wsgi.http import HttpReply, HttpRequest
-from mcp_wsgi.wsgi.replies import accepted_reply, error_reply, stream_reply
+from mcp_wsgi.wsgi.replies import accepted_reply, answer_reply, stream_reply
 
 __all__ = ["ModernEndpoint", "is_modern", "status_of"]
 
@@ -89,7 +90,7 @@ class ModernEndpoint:
         if type(message) is Notification:
             return accepted_reply()
         if type(message) is Invalid:
-            return error_reply(message.error, message.id)
+            raise message.error
         raise InvalidRequest("Invalid request: the body must be one request or notification")
 
     def _request(self, request: HttpRequest, message: Request, accept: Accepted, principal: Any) -> HttpReply:
@@ -132,8 +133,11 @@ class ModernEndpoint:
             raise MethodNotFound(call.method)
         if not accept.sse:
             raise NotAcceptable("Not acceptable: subscriptions/listen is answered with text/event-stream only")
-        asked = Filter.parse(call.params, announced)
-        wanted = Filter(asked.lists, self._dispatcher.subscribable(asked.uris, call))
+        try:
+            asked = Filter.parse(call.params, announced)
+            wanted = Filter(asked.lists, self._dispatcher.subscribable(asked.uris, call))
+        except MCPError as error:
+            return answer_reply(self._calls.failure(call, error), as_json=accept.json)
         caller = None if call.principal is None else call.principal.id
         listener = self._listeners().open(call.id, wanted, caller)
         return stream_reply(listener.messages(self._options.keepalive, self._options.stream_lifetime), listener.close)

@@ -6,9 +6,10 @@ import json
 import os
 import sys
 import time
+from types import SimpleNamespace
 from typing import Annotated, Any
 
-from mcp_wsgi import MCPServer
+from mcp_wsgi import MCPError, MCPServer
 from tests.recorder import Checked
 
 mcp = MCPServer("bad", version="1.0")
@@ -66,6 +67,30 @@ def endless() -> str:
     return "at last"
 
 
+class Wordless(MCPError):
+    """One that cannot tell of itself."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("the secret of the house")
+
+
+@mcp.tool
+def wordless() -> str:
+    """Raise an error for the client that has no words."""
+    raise Wordless
+
+
+class Late(BaseException):
+    """What is no ``Exception``, as gevent's ``Timeout``."""
+
+
+def auth(request: Any) -> Any:
+    """Let everybody in, unless told to fail."""
+    if request.headers.get("X-Auth") == "late":
+        raise Late("the secret of the house")
+    return SimpleNamespace(id="anybody")
+
+
 @mcp.resource("bad://raising")
 def raising_resource() -> str:
     """Raise what no client may read."""
@@ -73,4 +98,4 @@ def raising_resource() -> str:
 
 
 #: What it answers is judged, too: an answer that breaks a rule becomes an error that fails its row.
-application = Checked(mcp.wsgi_app(**json.loads(os.environ.get("SITE_OPTIONS", "{}"))))
+application = Checked(mcp.wsgi_app(auth=auth, **json.loads(os.environ.get("SITE_OPTIONS", "{}"))))

@@ -284,6 +284,15 @@ _FIELDS = [
         -32022,
         _modern(None, "tools/list", MCP_Protocol_Version="v999"),
     ),
+    Row(
+        "listen without a filter",
+        "S26-SUB-06, Q-05",
+        _json(message("subscriptions/listen", {"notifications": 5, "_meta": META})),
+        200,
+        -32602,
+        _modern(None, "subscriptions/listen"),
+        not_on={"wsgiref": "its one thread can hold no stream, so it has no such method"},
+    ),
     Row("GET", "T25-HTTP-11", b"", 405, -32600, _legacy(), http_method="GET"),
     Row("GET, modern", "DUAL-09", b"", 405, -32600, {"MCP-Protocol-Version": MODERN}, http_method="GET"),
     Row("DELETE", "T25-SESS-05", b"", 405, -32600, _legacy(), http_method="DELETE"),
@@ -305,6 +314,8 @@ _HANDLERS = [
         )
         for kind in ("bytes in a dict", "a key that is no string", "a circle", "NaN", "a lone surrogate")
     ),
+    Row("a tool with an error without words", "S26-BASE-06", _call("wordless"), 200, -32603, _modern("wordless")),
+    Row("an auth that times out", "a worker survives", _CALL, 500, -32603, _modern(X_Auth="late")),
     Row("a tool that exits", "S26-TOOL-11", _call("exiting"), 200, None, _modern("exiting"), text='"isError":true'),
     Row("a tool that never returns", "request_timeout", _call("endless"), 200, -32603, _modern("endless")),
     Row(

@@ -210,6 +210,61 @@ def test_the_words_of_an_exception_that_has_none_are_left_out(caplog: pytest.Log
     assert len([record for record in caplog.records if record.exc_info]) == 1
 
 
+class Wordless(MCPError):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+class Unfinished(MCPError):
+    """One whose constructor leaves the base's out."""
+
+    code = 1001
+
+    def __init__(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("streams", [False, True])
+@BOTH
+def test_an_error_that_cannot_tell_of_itself_is_a_failure_and_answers(
+    version: str, streams: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    def work(ctx: Context) -> str:
+        if streams:
+            ctx.error("soon")
+        raise Wordless
+
+    client = connect(serving(work, workers="threads"), version)
+    with client.stream("tools/call", {"name": "work"}, log_level="error") as stream:
+        *_, answer = stream
+    assert answer["error"] == {"code": -32603, "message": f"Internal error (request id {answer['id']})"}
+    assert [record.exc_info is not None for record in caplog.records if record.levelname == "ERROR"] == [True]
+
+
+@BOTH
+def test_an_error_class_with_a_constructor_of_its_own_tells_what_the_class_says(version: str) -> None:
+    def work() -> str:
+        raise Unfinished
+
+    with pytest.raises(ProtocolError) as caught:
+        connect(serving(work), version).call_tool("work")
+    assert (caught.value.code, caught.value.data) == (1001, None)
+
+
+@BOTH
+def test_what_is_refused_is_logged_once(version: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "mcp_wsgi")
+    client = connect(serving(lambda: "x"), version)
+    caplog.clear()
+    with pytest.raises(ProtocolError):
+        client.call_tool("unknown")
+    with pytest.raises(ProtocolError):
+        client.request("no/such/method")
+    client.post({"jsonrpc": "2.0", "id": None, "method": "ping"})
+    client.post([])
+    assert [record.levelname for record in caplog.records] == ["INFO"] * 4
+
+
 @BOTH
 def test_an_error_after_a_message_comes_on_the_stream(version: str) -> None:
     """The status is gone by then; the error is not."""

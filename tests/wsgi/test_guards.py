@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
@@ -264,10 +264,31 @@ def test_serving_any_host_does_not_make_each_the_servers_own_name() -> None:
     assert allowed(request(host="a.example", origin="http://a.example"), hosts=["*", "a.example"])
 
 
-def test_auth_that_exits_fails_its_request_and_no_thread() -> None:
-    def auth(asked: HttpRequest) -> Any:
-        raise SystemExit(3)
+class Late(BaseException):
+    """Like gevent's Timeout."""
 
+
+def ends(error: BaseException) -> Callable[[HttpRequest], Any]:
+    def auth(asked: HttpRequest) -> Any:
+        raise error
+
+    return auth
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), Late()])
+def test_whatever_auth_raises_fails_its_request_and_no_thread(error: BaseException) -> None:
     with ThreadPoolExecutor(1) as pool:
-        failure = pool.submit(guards.authenticate, request(), options(auth=auth)).exception(10)
+        failure = pool.submit(guards.authenticate, request(), options(auth=ends(error))).exception(10)
     assert isinstance(failure, RuntimeError)
+    assert failure.__cause__ is error
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()])
+def test_what_ends_the_process_is_let_through_in_its_main_thread(error: BaseException) -> None:
+    with pytest.raises(type(error)):
+        guards.authenticate(request(), options(auth=ends(error)))
+
+
+def test_a_time_out_in_the_main_thread_fails_its_request() -> None:
+    with pytest.raises(RuntimeError, match="auth raised Late"):
+        guards.authenticate(request(), options(auth=ends(Late())))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copy
 import json
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from mcp_wsgi import Handler, MCPServer
+from mcp_wsgi import Handler, MCPServer, Resource
 from mcp_wsgi.errors import MCPError
 from mcp_wsgi.jsonrpc import parse
 from mcp_wsgi.revisions import REVISIONS
@@ -157,12 +158,33 @@ def test_a_handler_that_cannot_say_what_it_offers_has_failed(caplog: pytest.LogC
         def features(self) -> Any:
             raise RuntimeError("secret")
 
+    caplog.set_level("INFO", "mcp_wsgi")
     client = Client(Broken())
     for method in ("tools/list", "server/discover"):
         reply = send(client, method)
         assert refusal(reply)["code"] == -32603
         assert "secret" not in reply.text
-    assert len([record for record in caplog.records if record.exc_info]) == 2
+    assert [record.exc_info is not None for record in caplog.records] == [True, True]
+
+
+@pytest.mark.parametrize("place", ["features", "catalogue", "may_subscribe"])
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), GeneratorExit()])
+def test_whatever_a_handler_raises_on_the_servers_thread_fails_its_request_alone(
+    place: str, error: BaseException
+) -> None:
+    def raising(*arguments: Any) -> Any:
+        raise error
+
+    mcp = MCPServer("broken")
+    mcp.add_tool(lambda: "x", name="work")
+    mcp.add_resource(Resource(name="a", uri="note://a"), "x")
+    setattr(mcp, place, raising)
+    client = Client(mcp.wsgi_app(workers="threads"))
+    params = {"notifications": {"resourceSubscriptions": ["note://a"]}} if place == "may_subscribe" else {}
+    method = "subscriptions/listen" if params else "tools/list"
+    with ThreadPoolExecutor(1) as pool:
+        reply = pool.submit(send, client, method, params).result(10)
+    assert refusal(reply)["code"] == -32603
 
 
 def test_a_message_in_latin_1_headers_is_compared_as_it_came(client: Client) -> None:
