@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from mcp_wsgi.decoding import decode_json
 from mcp_wsgi.errors import InvalidRequest, MCPError, ParseError
 
 __all__ = [
@@ -78,7 +79,6 @@ class Batch(msgspec.Struct, frozen=True):
     items: tuple[Message, ...]
 
 
-_decode = msgspec.json.Decoder().decode
 _write = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 encode = msgspec.json.Encoder().encode
 
@@ -90,7 +90,7 @@ def decode(text: bytes | str) -> Any:
         ParseError: Not UTF-8, not JSON, numbers out of range, or nested beyond what Python can follow.
     """
     try:
-        return _decode(text)
+        return decode_json(text)
     except RecursionError:
         raise ParseError("Parse error: nested too deeply") from None
     except (msgspec.MsgspecError, UnicodeError) as problem:

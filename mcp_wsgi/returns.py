@@ -15,6 +15,7 @@ from msgspec.structs import force_setattr, replace
 
 from mcp_wsgi.checks import ContentError, check_meta, kind_of, text_of
 from mcp_wsgi.content import BYTES, ONE_BLOCK, Block, Content, Message, ResourceContents, Text, blocks
+from mcp_wsgi.decoding import decode_json
 from mcp_wsgi.sniffing import OCTETS, sniffed
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ def _has_copy(content: tuple[Block, ...], data: Raw) -> bool:
 
 def _same_json(text: str, data: Raw) -> bool:
     try:
-        return bytes(data) == msgspec.json.encode(msgspec.json.decode(text))
+        return bytes(data) == msgspec.json.encode(decode_json(text))
     except (msgspec.DecodeError, RecursionError):
         return False
 

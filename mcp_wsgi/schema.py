@@ -18,6 +18,7 @@ import msgspec
 
 from mcp_wsgi.checks import kind_of
 from mcp_wsgi.content import Block, Content
+from mcp_wsgi.decoding import decode_json
 from mcp_wsgi.docstrings import Docs, describe
 from mcp_wsgi.effort import TooMuchEffort, bounded
 from mcp_wsgi.encoding import OutputError, to_json
@@ -180,7 +181,7 @@ class Arguments:
 def _decode(text: str) -> Any:
     """What a text says in JSON, or the text itself if it is none."""
     try:
-        value = msgspec.json.decode(text)
+        value = decode_json(text)
     except (ValueError, RecursionError):
         return text
     return text if _deeper(value, MAX_DECODED_DEPTH) else value

@@ -22,6 +22,7 @@ from typing import Any, TypeAlias, Union
 
 import msgspec
 
+from mcp_wsgi.decoding import decode_json
 from mcp_wsgi.effort import effort
 from mcp_wsgi.problems import MAX_FAULTS, Fault, Mismatch, closest, mismatch
 
@@ -110,7 +111,7 @@ def _as_is(value: Any) -> Any:
 
 def _parse_json(text: str) -> Any:
     try:
-        return msgspec.json.decode(text)
+        return decode_json(text)
     except (ValueError, RecursionError):
         return text
 

@@ -23,6 +23,7 @@ from mcp_wsgi.jsonrpc import (
     encode_result,
     parse,
 )
+from tests.slow import SLOW_NUMBERS, in_bounded_time
 
 # Text and numbers of JSON: no surrogates, nothing infinite. Strings full of what brackets and quotes are made of
 # come often, since the look at the nesting has to see through them.
@@ -250,6 +251,18 @@ def depth(value: Any) -> int:
 def test_decoding_alone_survives_any_depth() -> None:
     with pytest.raises(ParseError, match="too deeply"):
         decode(b"[" * 1_000_000)
+
+
+@pytest.mark.parametrize("body", NO_JSON.values(), ids=NO_JSON)
+def test_what_is_no_json_is_none_behind_many_numbers_either(body: bytes) -> None:
+    """S26-BASE-01, S26-BASE-08."""
+    with pytest.raises(ParseError):
+        parse(b"[" + b"1e5," * 2000 + body + b"]")
+
+
+def test_numbers_are_read_in_bounded_time() -> None:
+    with in_bounded_time():
+        parse(b'{"jsonrpc":"2.0","method":"m","params":{"a":[%b]}}' % SLOW_NUMBERS.encode())
 
 
 # --- what goes out --------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ LAYERS = [
     "errors",
     "revisions",
     "levels",
+    "decoding",
     "jsonrpc",
     "checks",
     "sniffing",

@@ -36,6 +36,7 @@ from mcp_wsgi.schema import (
     check_name,
 )
 from mcp_wsgi.signatures import return_hint
+from tests.slow import SLOW_NUMBERS, in_bounded_time
 
 NOTHING: dict[str, Any] = {"type": "object", "additionalProperties": False}
 
@@ -247,6 +248,14 @@ def test_what_was_decoded_is_bounded_in_depth() -> None:
     for levels in (MAX_DECODED_DEPTH + 1, 100_000):
         (problem,) = told(bind, {"a": "[" * levels + "]" * levels})
         assert problem.endswith("is not of type 'array'")
+
+
+def test_numbers_in_a_string_are_decoded_in_bounded_time() -> None:
+    def tool(a: list[float]) -> None: ...
+
+    bind, text = arguments(tool).bind, f"[{SLOW_NUMBERS}]"
+    with in_bounded_time():
+        assert set(bind({"a": text})["a"]) == {1e308}
 
 
 def test_a_value_nested_without_end_is_refused() -> None:
