@@ -546,8 +546,13 @@ class _BodyReader:
         if body is None:
             try:
                 body = self._body = self._read(limit)
-            except OSError as problem:
-                raise ParseError("Parse error: the body ended early") from problem
+            except MCPError:
+                raise
+            except Exception as problem:
+                # Servers raise all kinds of errors for a connection that broke or chunks that are none (gunicorn's
+                # have no other base than this). What is no ``Exception``, as gevent's ``Timeout``, has an owner.
+                log.debug("the body cannot be read", exc_info=problem)
+                raise ParseError("Parse error: the body ended early or cannot be read") from problem
         if len(body) > limit:
             raise BodyTooLarge(limit)
         return body

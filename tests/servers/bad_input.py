@@ -191,6 +191,12 @@ _MESSAGES = [
     Row("unknown arguments", "S26-TOOL-11", _call("echo", txt="x"), 200, None, _modern(), text='"isError":true'),
 ]
 
+_BAD_CHUNKS = {
+    "a size that is no number": b"zz\r\n{}\r\n0\r\n\r\n",
+    "a negative size": b"-5\r\n{}\r\n0\r\n\r\n",
+    "a size too small": b"1\r\n{}\r\n0\r\n\r\n",
+}
+
 _LENGTHS = [
     Row("no length", "RFC 9110, 8.6", b"", 400, -32700, _modern(), length="", extra=b""),
     Row("length that lies: too short", "S26-BASE-08", _json(message()), 400, -32700, _modern(), length="20"),
@@ -216,6 +222,19 @@ _LENGTHS = [
         _modern(),
         chunked=True,
         not_on=_NO_CHUNKS,
+    ),
+    *(
+        Row(
+            f"chunks: {fault}",
+            "S26-BASE-08",
+            body,
+            400,
+            -32700,
+            _modern(Transfer_Encoding="chunked"),
+            length="",
+            not_on={**_NO_CHUNKS, "waitress": "the server refuses them itself"},
+        )
+        for fault, body in _BAD_CHUNKS.items()
     ),
     Row("chunks", "RFC 9112, 7.1", _json(message()), 200, None, _modern(), chunked=True, not_on=_NO_CHUNKS),
 ]

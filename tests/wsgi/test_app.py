@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_wsgi import Context, Forbidden, Handler, MCPApp, MCPServer, Unauthorized
-from mcp_wsgi.errors import ConfigurationError, MCPError
+from mcp_wsgi.errors import BodyTooLarge, ConfigurationError, MCPError
 from mcp_wsgi.http_client import WSGIApplication
 from mcp_wsgi.results import Listing
 from mcp_wsgi.testing import Client
@@ -204,7 +204,7 @@ def test_a_body_is_not_read_before_its_sender_is_known() -> None:
 class Trickle:
     """An input that gives one byte at a time, and what it has to."""
 
-    def __init__(self, data: bytes, error: Exception | None = None) -> None:
+    def __init__(self, data: bytes, error: BaseException | None = None) -> None:
         self.data = io.BytesIO(data)
         self.error = error
 
@@ -213,6 +213,10 @@ class Trickle:
         if not chunk and self.error is not None:
             raise self.error
         return chunk
+
+
+class InvalidChunkSize(Exception):
+    pass
 
 
 BODY = body_of(PING)
@@ -240,6 +244,12 @@ BODIES: dict[str, tuple[dict[str, Any], int, int | None]] = {
         400,
         -32700,
     ),
+    "in chunks that the server cannot read": (
+        {"CONTENT_LENGTH": None, "wsgi.input_terminated": True, "wsgi.input": Trickle(BODY, InvalidChunkSize("zz"))},
+        400,
+        -32700,
+    ),
+    "refused while it comes": ({"CONTENT_LENGTH": "1000", "wsgi.input": Trickle(BODY, BodyTooLarge(7))}, 413, -32600),
     "in chunks, not put together": ({"CONTENT_LENGTH": None, "HTTP_TRANSFER_ENCODING": "chunked"}, 411, -32600),
     "endless chunks": (
         {"CONTENT_LENGTH": None, "wsgi.input_terminated": True, "wsgi.input": io.BytesIO(b" " * 1025)},
@@ -270,6 +280,16 @@ def test_a_body_is_read_as_far_as_it_may_be(kind: str) -> None:
     assert got.status == status, got.body
     if code is not None:
         assert got.code == code
+
+
+def test_a_time_out_while_a_body_is_read_goes_on_to_who_set_it() -> None:
+    """gevent's ``Timeout`` is no ``Exception``: it ends the request, not the body alone."""
+
+    class Timeout(BaseException):
+        pass
+
+    with pytest.raises(Timeout):
+        raw(site(), CONTENT_LENGTH="1000", wsgi__input=Trickle(BODY, Timeout()))
 
 
 def test_an_endless_body_is_read_no_further_than_it_may_be() -> None:
