@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any, Literal
 
 import msgspec
@@ -106,4 +106,7 @@ def header_value_matches(param: HeaderParam, argument: Any, text: str) -> bool:
         return text == ("true" if argument else "false")
     if not isinstance(argument, (int, float)) or abs(argument) > _LARGEST or not _NUMBER.fullmatch(text):
         return False
-    return Decimal(text) == Decimal(argument)
+    try:
+        return Decimal(text) == argument
+    except InvalidOperation:  # an exponent of so many digits is that of no integer here
+        return False

@@ -132,6 +132,11 @@ def test_the_argument_is_read_at_the_end_of_its_path() -> None:
         ("integer", 2**53, "9007199254740992", False),
         ("integer", -(2**53), "-9007199254740992", False),
         ("integer", 1, "1e999999999", False),
+        # Exponents that the decimal module has no room for.
+        ("integer", 1, "1e999999999999999999999", False),
+        ("integer", 1, "1e-999999999999999999999", False),
+        ("integer", 0, "1e-1999999999999999999", False),
+        ("integer", 1, "1" * 30 + "e" + "9" * 5000, False),
         ("string", None, "", False),
         ("string", ["eu"], "eu", False),
     ],

@@ -28,6 +28,12 @@ def in_region(region: Annotated[str | None, {"x-mcp-header": "Region"}] = None) 
 
 
 @mcp.tool
+def numbered(number: Annotated[int, {"x-mcp-header": "Number"}]) -> int:
+    """Return the number."""
+    return number
+
+
+@mcp.tool
 def raising() -> str:
     """Raise what no client may read."""
     raise RuntimeError("the secret of the house")
