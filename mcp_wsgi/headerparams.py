@@ -62,6 +62,11 @@ def header_params(schema: Mapping[str, Any]) -> tuple[HeaderParam, ...]:
         where = f"has {HEADER_KEYWORD} {quote(name)} at {render_path(path)}"
         if not isinstance(name, str) or not _TOKEN.fullmatch(name):
             raise SchemaError(f"{where}, which is no header name (RFC 9110, 5.6.2)")
+        if "_" in name:
+            # CGI's names of fields, which are WSGI's, have "_" for "-", so nobody could tell one from the other.
+            raise SchemaError(
+                f"{where}: WSGI servers drop fields with an underscore; write {quote(name.replace('_', '-'))}"
+            )
         if part.get("type") not in _TYPES:
             raise SchemaError(f"{where}, which is not of one type out of {', '.join(_TYPES)}")
         twin = found.setdefault(name.lower(), HeaderParam(f"Mcp-Param-{name}", name, path, part["type"]))

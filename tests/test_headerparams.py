@@ -40,10 +40,18 @@ def test_a_name_that_is_no_header_name_is_refused(name: Any) -> None:
         header_params({"properties": {"a": {"type": "string", "x-mcp-header": name}}})
 
 
-def test_every_character_of_a_token_is_taken() -> None:
-    """S26-HTTP-32."""
-    token = "!#$%&'*+-.^_`|~09azAZ"
+def test_every_character_of_a_token_but_the_underscore_is_taken() -> None:
+    """S26-HTTP-32, W-01."""
+    token = "!#$%&'*+-.^`|~09azAZ"
     assert header_params({"properties": {"a": {"type": "string", "x-mcp-header": token}}})[0].name == token
+
+
+@pytest.mark.parametrize("name", ["order_id", "_", "Order-_Id", "id_"])
+def test_a_name_that_servers_drop_is_refused(name: str) -> None:
+    """W-01: a field with an underscore never arrives, or arrives as its twin with a hyphen."""
+    schema = {"properties": {"order": {"properties": {"id": {"type": "integer", "x-mcp-header": name}}}}}
+    with pytest.raises(SchemaError, match=rf"'{name}' at order.id: .* write '{name.replace('_', '-')}'"):
+        header_params(schema)
 
 
 def test_names_are_unique_whatever_their_case() -> None:

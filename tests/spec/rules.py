@@ -430,7 +430,7 @@ Q-11 OWN now a batch without a version header is of 2025-03-26
 Q-12 OWN now notifications need no Mcp-Method
 """,
     "21 What WSGI brings": """
-W-01 OWN now repeated headers come joined, and match nothing then
+W-01 OWN now repeated headers come joined, and match nothing then; no header of ours has an underscore
 W-02 OWN now header text is Latin-1; what is no plain ASCII is refused before decoding
 W-03 OWN now a disconnect shows as the close of the body
 W-04 OWN now status and headers are fixed before the first byte, and none is hop-by-hop
