@@ -7,6 +7,7 @@ question (which browser origins may call?) decides both.
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -53,17 +54,28 @@ def check_access(request: HttpRequest, options: Options) -> None:
 
 
 def _host_allowed(host: str, allowed: frozenset[str]) -> bool:
-    host = host.strip().lower()
-    name = _without_port(host)
+    host = _normal(host)
+    name, _ = _split(host)
+    if not name:
+        return False
     if host in allowed or name in allowed or "*" in allowed:
-        return bool(name)
+        return True
     return any(entry.startswith(".") and (name.endswith(entry) or name == entry[1:]) for entry in allowed)
 
 
-def _without_port(host: str) -> str:
-    if host.startswith("["):
-        return host.partition("]")[0] + "]"
-    return host.partition(":")[0]
+def _normal(host: str) -> str:
+    # No other white space: what a server left of it is no part of a host's name.
+    return host.strip(" \t").lower()
+
+
+# Source: RFC 3986, 3.2.2; of its names those that DNS and container networks have.
+_HOST = re.compile(r"([a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?|\[[0-9a-f:.]+\])(?::([0-9]*))?")
+
+
+def _split(host: str) -> tuple[str, str]:
+    """The name and the port of a host in lower case; the port is empty if there is none, both if it is no host."""
+    found = _HOST.fullmatch(host)
+    return ("", "") if found is None else (found[1], found[2] or "")
 
 
 def origin_allowed(origin: str, request: HttpRequest, options: Options) -> bool:
@@ -79,24 +91,24 @@ def origin_allowed(origin: str, request: HttpRequest, options: Options) -> bool:
     if "*" in options.origins or origin in options.origins:
         return True
     scheme, mark, authority = origin.partition("://")
-    host = request.host.strip().lower()
     if not mark or scheme not in _DEFAULT_PORTS:
         return False
+    host = _normal(request.host)
     # Behind a proxy that ends TLS the request's own scheme says nothing of the page's.
     own = {_with_port(host, scheme), _with_port(host, request.scheme)}
     if _with_port(authority, scheme) not in own:
         return False
     # That any Host is served does not make each of them this server's name.
     known = options.hosts - {"*"}
-    return _host_allowed(host, known) if known else _without_port(host) in _LOOPBACK_NAMES
+    return _host_allowed(host, known) if known else _split(host)[0] in _LOOPBACK_NAMES
 
 
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 
-def _with_port(host: str, scheme: str) -> str:
-    name = _without_port(host)
-    return host if len(host) > len(name) else f"{name}:{_DEFAULT_PORTS.get(scheme, '')}"
+def _with_port(host: str, scheme: str) -> tuple[str, str]:
+    name, port = _split(host)
+    return name, port or _DEFAULT_PORTS.get(scheme, "")
 
 
 @lru_cache(maxsize=256)

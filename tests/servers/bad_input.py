@@ -253,6 +253,10 @@ _FIELDS = [
     Row("foreign Origin", "S26-HTTP-02", _CALL, 403, -32600, _modern(Origin="https://evil.example.com")),
     Row("Origin null", "S26-HTTP-02", _CALL, 403, -32600, _modern(Origin="null")),
     Row("foreign Host", "S26-SEC-03", _CALL, 403, -32600, _modern(Host="evil.example.com")),
+    *(
+        Row(f"Host {host}", "S26-SEC-03", _CALL, 403, -32600, _modern(Host=host))
+        for host in ("localhost:80:90", "[127.0.0.1", "localhost/")
+    ),
     Row("no version header", "S26-HTTP-14", _CALL, 400, -32020, _modern(MCP_Protocol_Version=None)),
     Row("another version header", "S26-HTTP-14", _CALL, 400, -32020, _modern(MCP_Protocol_Version="2025-11-25")),
     Row("version twice", "W-01", _CALL, 400, -32020, _modern(), extra=b"MCP-Protocol-Version: 2026-07-28\r\n"),

@@ -84,9 +84,29 @@ def test_the_path_can_be_set_even_to_the_root_alone() -> None:
         ("user@localhost", ["localhost"], False),
         ("", ["localhost"], False),
         (":8000", ["localhost"], False),
+        ("localhost:", ["localhost"], True),
+        (" localhost\t", ["localhost"], True),
+        ("my_service:8000", ["my_service"], True),
+        # No host at all, by the grammar of RFC 3986, 3.2.2.
+        ("[::1", ["[::1]"], False),
+        ("[::1]x", ["[::1]"], False),
+        ("[::1]:80:90", ["[::1]"], False),
+        ("[[::1]]", ["[::1]"], False),
+        ("::1", ["[::1]", "*"], False),
+        ("localhost:80:90", ["localhost"], False),
+        ("localhost:port", ["localhost"], False),
+        ("localhost:-1", ["localhost"], False),
+        ("localhost:\xb2", ["localhost"], False),
+        ("localhost\xa0", ["localhost"], False),
+        ("localhost\n", ["localhost"], False),
+        ("evil.example/a.example.com", [".example.com"], False),
+        ("evil.example, a.example.com", [".example.com"], False),
+        ("user@a.example.com", [".example.com"], False),
+        ("localhost:80:90", ["*"], False),
     ],
 )
 def test_a_host_is_served_if_it_is_listed_or_nothing_is(host: str, hosts: list[str], served: bool) -> None:
+    """S26-SEC-03: by its name; what is no host by the grammar has none."""
     assert allowed(request(host=host), hosts=hosts) is served
 
 
@@ -132,6 +152,12 @@ def test_an_origin_passes_if_it_is_listed(origin: str | None, origins: list[str]
         ("localhost:8000", "localhost:8000", "http", False),
         ("http://", "", "http", False),
         ("https://evil.example.com", "evil.example.com", "https", False),
+        ("http://localhost", "localhost:", "http", True),
+        ("http://localhost:", "localhost", "http", True),
+        ("http://[::1", "[::1", "http", False),
+        ("http://localhost:80:90", "localhost:80:90", "http", False),
+        ("http://localhost:80:90", "localhost:80", "http", False),
+        ("http://localhost/", "localhost", "http", False),
         ("http://127.0.0.1.evil.example", "127.0.0.1.evil.example", "http", False),
     ],
 )
