@@ -175,7 +175,7 @@ class Keeper:
         """The session that a request names.
 
         Args:
-            session_id: The ``Mcp-Session-Id`` field.
+            session_id: The ``Mcp-Session-Id`` field; empty or ``None``: there is none.
             principal: What ``auth`` returned.
             mount: ``SCRIPT_NAME`` of the request.
 
@@ -183,7 +183,7 @@ class Keeper:
             SessionRequired: It names none.
             SessionNotFound: There is no such session for this principal at this mount.
         """
-        if session_id is None:
+        if not session_id:
             raise SessionRequired
         record = self.store.find(session_id) if is_session_id(session_id) else None
         if record is None or not belongs(record, principal_id(principal), mount):

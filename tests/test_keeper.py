@@ -133,15 +133,16 @@ def test_a_session_is_found_with_what_was_settled(kept: Kept) -> None:
     assert session.load() == {"name": "one"}
 
 
-def test_a_request_that_names_no_session_is_told_so(kept: Kept) -> None:
+@pytest.mark.parametrize("session_id", [None, ""])
+def test_a_request_that_names_no_session_is_told_so(kept: Kept, session_id: str | None) -> None:
     """T25-SESS-03: 400."""
     kept.open()
     with pytest.raises(SessionRequired) as refusal:
-        kept.find(None)
+        kept.find(session_id)
     assert refusal.value.http_status == 400
 
 
-@pytest.mark.parametrize("session_id", ["", " ", "\x00", "a\r\nb", "é", "x" * 10_000, "x", "A" * 32, "*", "None"])
+@pytest.mark.parametrize("session_id", [" ", "\x00", "a\r\nb", "é", "x" * 10_000, "x", "A" * 32, "*", "None"])
 def test_an_id_that_names_none_is_unknown(kept: Kept, session_id: str) -> None:
     """T25-SESS-04: 404."""
     kept.open()

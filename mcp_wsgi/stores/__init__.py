@@ -58,8 +58,9 @@ class SessionStore:
             state: What ``Handler.init`` made; a deep copy is kept. Not stateful: dropped.
 
         Returns:
-            The new session's id; ``None`` if as many as allowed are open (held or not yet expired),
-            or the store is closed.
+            The new session's id: 1 to 8192 visible ASCII characters, none of them a comma, with which
+            servers join a header field that comes twice. ``None`` if as many as allowed are open (held
+            or not yet expired), or the store is closed.
         """
         raise NotImplementedError
 

@@ -66,10 +66,16 @@ def _takes(ranges: list[tuple[str, bool]], kind: str) -> bool:
 def is_json(value: str) -> bool:
     """Whether a ``Content-Type`` says JSON in an encoding that JSON has."""
     kind, *parameters = (part.strip().lower() for part in value.split(";"))
-    if kind != JSON:
+    if kind != JSON or _is_joined(value):
         return False
     charsets = [part.partition("=")[2].strip().strip('"') for part in parameters if part.startswith("charset")]
     return all(charset in ("utf-8", "utf8") for charset in charsets)
+
+
+def _is_joined(value: str) -> bool:
+    """Whether it is two values, which servers join with a comma, and one of them may be anything."""
+    outside_of_quotes = value.split('"')[::2]
+    return value.count('"') % 2 == 1 or any("," in part for part in outside_of_quotes)
 
 
 _PLAIN = re.compile(r"[\t\x20-\x7e]*")

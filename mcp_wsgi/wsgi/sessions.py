@@ -8,7 +8,7 @@ from typing import Any
 
 from mcp_wsgi.call import Call
 from mcp_wsgi.dispatcher import Dispatcher
-from mcp_wsgi.errors import InvalidRequest, MCPError, MethodNotAllowed, NotAcceptable, Overloaded
+from mcp_wsgi.errors import InvalidRequest, MCPError, MethodNotAllowed, NotAcceptable, Overloaded, SessionNotFound
 from mcp_wsgi.eventlog import GET_STREAM, NOTHING, Event, Forgotten, Reader, parse_event_id
 from mcp_wsgi.keeper import Keeper, Session
 from mcp_wsgi.options import Options
@@ -35,9 +35,17 @@ def session_of(keeper: Keeper, request: HttpRequest, principal: Any) -> Session:
 
     Raises:
         SessionRequired: It names none.
+        InvalidRequest: It names several.
         SessionNotFound: There is no such session for this principal at this mount.
     """
-    return keeper.find(request.headers.get(SESSION_ID), principal, request.mount)
+    named = request.headers.get(SESSION_ID, "")
+    try:
+        return keeper.find(named, principal, request.mount)
+    except SessionNotFound:
+        # Servers join repeated fields with commas. A 404 would tell the client that its session is gone.
+        if "," in named:
+            raise InvalidRequest(f"Invalid request: {SESSION_ID} is given more than once") from None
+        raise
 
 
 class SessionEndpoint:

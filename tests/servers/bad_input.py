@@ -252,6 +252,16 @@ _FIELDS = [
     Row("Accept text/html", "Q-06", _CALL, 406, -32600, _modern(Accept="text/html")),
     Row("foreign Origin", "S26-HTTP-02", _CALL, 403, -32600, _modern(Origin="https://evil.example.com")),
     Row("Origin null", "S26-HTTP-02", _CALL, 403, -32600, _modern(Origin="null")),
+    Row(
+        "Origin twice",
+        "W-01",
+        _CALL,
+        403,
+        -32600,
+        _modern(Origin="http://127.0.0.1"),
+        extra=b"Origin: http://127.0.0.1\r\n",
+    ),
+    Row("own Origin once", "S26-HTTP-02", _CALL, 200, None, _modern(Origin="http://127.0.0.1")),
     Row("foreign Host", "S26-SEC-03", _CALL, 403, -32600, _modern(Host="evil.example.com")),
     *(
         Row(f"Host {host}", "S26-SEC-03", _CALL, 403, -32600, _modern(Host=host))
@@ -305,6 +315,15 @@ _FIELDS = [
         _modern("numbered", Mcp_Param_Number="1e999999999999999999999"),
     ),
     Row("unknown version, legacy", "T25-HTTP-18", _json(_PING), 400, -32022, _legacy("1999-01-01")),
+    Row(
+        "version twice, legacy",
+        "W-01",
+        _json(_PING),
+        400,
+        -32022,
+        _legacy(),
+        extra=f"MCP-Protocol-Version: {LEGACY}\r\n".encode(),
+    ),
     Row("malformed version, legacy", "T25-HTTP-18", _json(_PING), 400, -32022, _legacy("latest, please")),
     Row("modern header, no _meta", "S26-BASE-14", _json(_PING), 400, -32602, _modern(None, "ping")),
     Row(

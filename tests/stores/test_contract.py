@@ -77,6 +77,7 @@ def test_ids_differ_and_are_visible_ascii(store: SessionStore) -> None:
     ids = {opened(store) for _ in range(MAX_SESSIONS)}
     assert len(ids) == MAX_SESSIONS
     assert all(map(is_session_id, ids))
+    assert not any("," in session_id for session_id in ids)
 
 
 @every_store

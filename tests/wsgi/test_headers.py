@@ -67,6 +67,7 @@ def test_any_accept_header_is_read(value: str) -> None:
         "Application/JSON",
         "application/json;charset=utf-8",
         'application/json; charset="UTF-8"',
+        'application/json; profile="a,b"; charset=utf-8',
         "application/json; charset=utf8; profile=x",
         "application/json;",
     ],
@@ -86,6 +87,10 @@ def test_json_in_utf8_is_json(value: str) -> None:
         "application/json;charset=latin-1",
         "application/json;charset=utf-16",
         "application/json,application/json",
+        "application/json; a=b, text/plain",
+        'application/json; a="b",text/plain',
+        'application/json; a="b, text/plain',
+        "application/json; charset=utf-8, application/json; charset=utf-8",
         "application/x-www-form-urlencoded",
     ],
 )

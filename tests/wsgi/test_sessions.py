@@ -230,12 +230,27 @@ def test_a_full_server_opens_none_and_says_when_to_come_back() -> None:
 
 
 @METHODS
-def test_without_an_id_a_request_is_refused(method: str) -> None:
-    assert refused(ask(Stage().peer(), method, HTTP_MCP_SESSION_ID=None)) == (400, -32600)
+@pytest.mark.parametrize("identity", [None, ""])
+def test_without_an_id_a_request_is_refused(method: str, identity: str | None) -> None:
+    """T25-SESS-03: 400, as one that is empty names none either."""
+    got = ask(Stage().peer(), method, HTTP_MCP_SESSION_ID=identity)
+    assert refused(got) == (400, -32600)
+    assert "Session required" in got.body.decode()
 
 
 @METHODS
-@pytest.mark.parametrize("identity", ["", "nope", "A" * 32, "a\x00b", "a b", "a\tb", "\xff", "a\x7f", "x" * 10_240])
+@pytest.mark.parametrize("joined", ["{0},{0}", "{0}, {0}", "{0},other", "other, {0}", ",{0}", "{0},", "a,b"])
+def test_an_id_that_comes_twice_is_refused(method: str, joined: str) -> None:
+    """W-01: 400, for a 404 would tell the client that its session is gone."""
+    peer = Stage().peer()
+    got = ask(peer, method, HTTP_MCP_SESSION_ID=joined.format(peer.session))
+    assert refused(got) == (400, -32600)
+    assert "more than once" in got.body.decode()
+    assert peer.post(ping()).status == 200
+
+
+@METHODS
+@pytest.mark.parametrize("identity", ["nope", "A" * 32, "a\x00b", "a b", "a\tb", "\xff", "a\x7f", "x" * 10_240])
 def test_an_id_that_is_none_is_not_found(method: str, identity: str) -> None:
     got = ask(Stage().peer(), method, HTTP_MCP_SESSION_ID=identity)
     assert refused(got) == (404, -32600)
@@ -247,7 +262,7 @@ def test_an_id_is_compared_whole(method: str) -> None:
     peer = Stage().peer()
     identity = str(peer.session)
     other = "A" if identity[-1] != "A" else "B"
-    for wrong in (identity[:-1], identity + "A", identity[:-1] + other, identity.swapcase(), f"{identity},{identity}"):
+    for wrong in (identity[:-1], identity + "A", identity[:-1] + other, identity.swapcase(), f"{identity};{identity}"):
         assert refused(ask(peer, method, HTTP_MCP_SESSION_ID=wrong)) == (404, -32600)
 
 
@@ -255,7 +270,9 @@ def test_an_id_is_compared_whole(method: str) -> None:
 def test_no_guess_is_found(identity: str) -> None:
     peer = _stage_of_guesses().peer()
     got = peer.delete(HTTP_MCP_SESSION_ID=identity)
-    assert refused(got) == (404, -32600)
+    # None at all, or two of them.
+    status = 400 if not identity or "," in identity else 404
+    assert refused(got) == (status, -32600)
 
 
 _GUESSES: list[Stage] = []
@@ -1107,9 +1124,10 @@ def test_an_event_that_is_no_longer_kept_is_refused() -> None:
 @pytest.mark.parametrize(
     "identity",
     ["", " ", "0", "_", "0_", "_0", "0_1_2_3", "-1_0", "0_-1", "00_0", "5_0", "0_9", "0_0x", "é_1", "9" * 40 + "_0",
-     "0_" + "9" * 40, "a" * 10_000, "0_0\x00", "\u0660_0"],
+     "0_" + "9" * 40, "a" * 10_000, "0_0\x00", "\u0660_0", "0_0,0_0", "0_0, 0_0"],
 )  # fmt: skip
-def test_an_event_id_that_is_none_is_refused(identity: str) -> None:
+def test_an_event_id_that_is_none_or_comes_twice_is_refused(identity: str) -> None:
+    """W-01."""
     peer = Stage(max_streams=1).peer()
     entries = {"HTTP_LAST_EVENT_ID": identity.encode().decode("latin-1")}
     assert refused(peer.http("GET", **entries)) == (400, -32600)
@@ -1219,7 +1237,7 @@ def test_a_signed_id_that_was_tampered_with_is_not_found() -> None:
     identity = str(peer.session)
     places = range(0, len(identity), 7)
     tampered = [identity[:place] + ("A" if identity[place] != "A" else "B") + identity[place + 1 :] for place in places]
-    for wrong in [*tampered, "nope", "", "x" * 10_240, "a\x00"]:
+    for wrong in [*tampered, "nope", "x" * 10_240, "a\x00"]:
         assert refused(peer.post(ping(), HTTP_MCP_SESSION_ID=wrong)) == (404, -32600)
 
 
