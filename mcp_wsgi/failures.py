@@ -43,9 +43,7 @@ def ends_process(error: BaseException) -> bool:
     Anything else that application code raises on a server's thread is a failure: let through, it would end
     the process or the thread with all its requests.
     """
-    return (
-        isinstance(error, (KeyboardInterrupt, SystemExit)) and threading.current_thread() is threading.main_thread()
-    )
+    return isinstance(error, (KeyboardInterrupt, SystemExit)) and threading.current_thread() is threading.main_thread()
 
 
 def is_logged(error: MCPError) -> bool:
