@@ -372,7 +372,8 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
             _streams,
             "Most listen and GET streams that a process holds open; more are refused with 503. None: 4096 in "
             "greenlets, 1 in threads, where each stream keeps a thread from other work. A server with one thread "
-            "holds none.",
+            "holds none. When all places are taken, clients that have read nothing for two keepalives lose theirs, "
+            "under gunicorn.",
         ),
         "max_listens_per_principal": Option(
             16,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 
 __all__ = ["Budget"]
 
@@ -12,10 +13,12 @@ class Budget:
 
     Args:
         limit: How many.
+        scarce: Called when one more is wanted than there may be; it may see to it that some end soon.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, scarce: Callable[[], object] | None = None) -> None:
         self.limit = limit
+        self._scarce = scarce
         # Each step of a deque is one step, so no lock is needed that a finalizer could find held.
         self._taken: deque[None] = deque()
 
@@ -30,6 +33,8 @@ class Budget:
         if len(self._taken) <= self.limit:
             return True
         self._taken.pop()
+        if self._scarce is not None:
+            self._scarce()
         return False
 
     def give(self) -> None:

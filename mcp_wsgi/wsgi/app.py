@@ -182,8 +182,17 @@ class MCPApp:
         budget = self._budget
         if budget is None:
             limit = self.options.max_streams
-            budget = self._kept("_budget", Budget(_MAX_STREAMS[self._workers().kind] if limit is None else limit))
+            limit = _MAX_STREAMS[self._workers().kind] if limit is None else limit
+            budget = self._kept("_budget", Budget(limit, self._break_off_the_deaf))
         return budget
+
+    def _break_off_the_deaf(self) -> None:
+        """Let streams go whose clients read nothing while others want their places; TCP would take a quarter hour."""
+        now, patience = self._clock(), 2 * self.options.keepalive
+        for stream in tuple(self._streams):
+            if stream.unread(now) > patience:
+                log.info("a client has read nothing of its stream for %.0f s: its connection is broken", patience)
+                stream.cut()
 
     def _workers(self) -> Crew:
         # Not before the first request: a server may patch or fork its process after importing us.
@@ -392,7 +401,7 @@ class MCPApp:
             raise
         body = reply.body
         if type(body) is Stream:
-            body.attend(self._streams, environ.get("gunicorn.socket"))
+            body.attend(self._streams, environ.get("gunicorn.socket"), self._clock)
         return body
 
     def _reply(self, request: HttpRequest) -> HttpReply:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _socket
+import math
 import os
 import re
 from collections.abc import Callable, Generator, Iterator
@@ -72,7 +73,7 @@ def stream_reply(messages: Generator[Any, None, None], leave: Callable[[], None]
 class Stream:
     """A WSGI body that owns where its messages come from: its ``close`` is how that learns of a disconnect."""
 
-    __slots__ = ("_connection", "_ended", "_leave", "_messages", "_open", "_retry")
+    __slots__ = ("_clock", "_connection", "_ended", "_given", "_leave", "_messages", "_open", "_retry")
 
     def __init__(self, messages: Generator[Any, None, None], leave: Callable[[], None], retry: float = 0.0) -> None:
         self._messages = messages
@@ -81,17 +82,25 @@ class Stream:
         self._ended = False
         self._open: set[Stream] | None = None
         self._connection: Any = None
+        self._clock: Callable[[], float] | None = None
+        self._given = math.inf  # when the server got what it has not come back for
 
-    def attend(self, streams: set[Stream], connection: Any) -> None:
+    def attend(self, streams: set[Stream], connection: Any, clock: Callable[[], float]) -> None:
         """Be among the open streams until ``close``.
 
         Args:
             streams: Those that are open.
             connection: The server's socket; ``None`` if it does not say.
+            clock: Monotonic seconds.
         """
         self._open = streams
         self._connection = connection
+        self._clock = clock
         streams.add(self)
+
+    def unread(self, now: float) -> float:
+        """Seconds for which the server has been trying to send; a client that reads takes it at once."""
+        return now - self._given
 
     def cut(self) -> None:
         """Break the connection: its client reads nothing, and the server waits for it in vain."""
@@ -109,11 +118,14 @@ class Stream:
         return self
 
     def __next__(self) -> bytes:
+        self._given = math.inf
         try:
             item = next(self._messages)
         except StopIteration:
             self._ended = True
             raise
+        if self._clock is not None:
+            self._given = self._clock()
         if item is None:
             return KEEPALIVE
         if type(item) is not Event:

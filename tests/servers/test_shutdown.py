@@ -6,7 +6,9 @@ import json
 import signal
 import socket
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -83,21 +85,38 @@ def test_sigterm_ends_a_worker_whatever_the_keepalive_of_its_connections(
         sessions_ended_once(running, 1)
 
 
+@contextmanager
+def deaf_client(running: Running) -> Iterator[None]:
+    """One that opens its session's stream and reads nothing of what it is sent."""
+    session = RawSession(running.port, LEGACY)
+    with socket.socket() as deaf:
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        deaf.connect(("127.0.0.1", running.port))
+        head = f"GET /mcp HTTP/1.1\r\nHost: localhost\r\nMcp-Session-Id: {session.id}\r\n\r\n"
+        deaf.sendall(head.encode())
+        assert deaf.recv(15) == b"HTTP/1.1 200 OK"
+        assert session.text("flood") == "flooded"
+        yield
+
+
 @pytest.mark.parametrize("kind", ["gevent", "gthread"])
 def test_a_client_that_reads_nothing_does_not_hold_up_the_end(tmp_path: Path, kind: str) -> None:
     with hooked(kind, tmp_path, max_streams=4) as running:
-        session = RawSession(running.port, LEGACY)
-        with socket.socket() as deaf:
-            deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            deaf.connect(("127.0.0.1", running.port))
-            head = f"GET /mcp HTTP/1.1\r\nHost: localhost\r\nMcp-Session-Id: {session.id}\r\n\r\n"
-            deaf.sendall(head.encode())
-            assert deaf.recv(15) == b"HTTP/1.1 200 OK"
-            assert session.text("flood") == "flooded"
+        with deaf_client(running):
             running.process.send_signal(signal.SIGTERM)
             # Far below the 30 seconds after which gunicorn kills it.
             assert running.process.wait(15) == 0
         sessions_ended_once(running, 1)
+
+
+@pytest.mark.parametrize("kind", ["gevent", "gthread"])
+def test_a_client_that_reads_nothing_loses_its_place_to_others(tmp_path: Path, kind: str) -> None:
+    def is_served() -> bool:
+        with RawSession(running.port, LEGACY).get() as stream:
+            return stream.status == 200
+
+    with hooked(kind, tmp_path, graceful=4, max_streams=1, keepalive=0.2) as running, deaf_client(running):
+        eventually(is_served, "the place is not given to others")
 
 
 @pytest.mark.parametrize("kind", ["gevent", "gthread"])

@@ -23,6 +23,15 @@ def test_a_budget_gives_as_many_as_there_are(limit: int) -> None:
     assert [budget.take() for _ in range(limit + 1)] == [True] * limit + [False]
 
 
+def test_a_budget_says_when_it_is_scarce() -> None:
+    wanted: list[bool] = []
+    budget = Budget(1, lambda: wanted.append(True))
+    assert budget.take()
+    assert wanted == []
+    assert not budget.take()
+    assert wanted == [True]
+
+
 def test_a_budget_is_never_overdrawn_and_nothing_of_it_is_lost() -> None:
     budget, held, wrong = Budget(5), deque[None](), list[int]()
 
