@@ -7,6 +7,7 @@ from contextvars import ContextVar, Token
 from typing import Any, TypeVar
 
 from mcp_wsgi.call import Call, ClientInfo
+from mcp_wsgi.checks import check_texts
 from mcp_wsgi.content import Message
 from mcp_wsgi.conversation import Conversation, Interview, check_question, open_conversation
 from mcp_wsgi.direct import note_question
@@ -27,7 +28,7 @@ from mcp_wsgi.levels import RANKS, SILENT, rank_of
 from mcp_wsgi.progress import Progress, finite
 from mcp_wsgi.revisions import Revision
 from mcp_wsgi.rounds import States
-from mcp_wsgi.schema import to_json
+from mcp_wsgi.schema import OutputError, to_json
 from mcp_wsgi.sink import Sink
 
 __all__ = ["Context", "current_context"]
@@ -150,7 +151,7 @@ class Context:
             message: One readable line; default: none.
 
         Raises:
-            ValueError: A number is not finite, or the message has lone surrogates.
+            ValueError: A number is not finite, or the message is no text or has lone surrogates.
             Cancelled: The client has cancelled the call.
 
         Source: basic/patterns/progress.
@@ -158,6 +159,8 @@ class Context:
         self.raise_if_cancelled()
         # Before it is known whether anybody listens: what fails must not depend on that.
         number, whole = finite(progress), None if total is None else finite(total)
+        if message is not None:
+            check_texts("ctx.report_progress()", error=ValueError, message=message)
         if self._progress is not None:
             self._progress.report(number, whole, message)
 
@@ -368,7 +371,7 @@ class Context:
 
         Raises:
             ValueError: The level does not exist.
-            OutputError: ``data`` has no JSON form.
+            OutputError: ``data`` has no JSON form, or ``logger`` is no text or has lone surrogates.
             Cancelled: The client has cancelled the call.
 
         Source: server/utilities/logging.
@@ -376,10 +379,11 @@ class Context:
         self.raise_if_cancelled()
         # Before the level is asked for: what fails must not depend on who is listening.
         params: dict[str, Any] = {"level": level, "data": to_json(data)}
+        if logger is not None:
+            check_texts("ctx.log()", error=OutputError, logger=logger)
+            params["logger"] = logger
         if not self.wants(level):
             return
-        if logger is not None:
-            params["logger"] = logger
         self._sink.emit(encode_notification("notifications/message", params))
 
     def wants(self, level: str) -> bool:

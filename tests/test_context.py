@@ -78,6 +78,17 @@ def test_no_progress_without_a_token() -> None:
     assert sink.sent == []
 
 
+@pytest.mark.parametrize("message", [1, b"rows", ["rows"], "\ud800"])
+@pytest.mark.parametrize("token", [None, "t"])
+def test_a_message_that_is_no_text_fails_whether_anybody_listens_or_not(token: str | None, message: Any) -> None:
+    sink = Sink()
+    ctx = context(sink, token=token)
+    for report in (lambda: ctx.report_progress(1, None, message), lambda: list(ctx.track("a", message=message))):
+        with pytest.raises(ValueError, match=r"ctx\.report_progress\(\): message.* text"):
+            report()
+    assert sink.sent == []
+
+
 def test_track_reports_after_each_item() -> None:
     sink = Sink()
     assert list(context(sink).track("abc", message="rows")) == ["a", "b", "c"]
@@ -144,6 +155,20 @@ def test_an_unknown_level_is_refused_by_name(level: str) -> None:
     for call in (ctx.wants, lambda level: ctx.log(level, "x")):
         with pytest.raises(ValueError, match=f"unknown log level '{level}'.*emergency"):
             call(level)
+
+
+@pytest.mark.parametrize("logger", [1, object(), b"shop", ["shop"], "\ud800"])
+@pytest.mark.parametrize("level", [None, "debug"])
+@pytest.mark.parametrize("method", ["log", *LEVELS])
+def test_a_logger_that_is_no_text_fails_whether_anybody_listens_or_not(
+    method: str, level: str | None, logger: Any
+) -> None:
+    sink = Sink()
+    ctx = context(sink, level=level)
+    before = ("info",) if method == "log" else ()
+    with pytest.raises(OutputError, match=r"ctx\.log\(\): logger.* text"):
+        getattr(ctx, method)(*before, "x", logger=logger)
+    assert sink.sent == []
 
 
 @pytest.mark.parametrize("data", [float("nan"), object(), "\ud800", [float("inf")]])

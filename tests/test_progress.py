@@ -122,7 +122,7 @@ def test_a_report_that_fails_counts_for_nothing() -> None:
     ctx = context(sink)
     with pytest.raises(TypeError):
         ctx.report_progress("5")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="surrogates"):
+    with pytest.raises(ValueError, match="surrogate"):
         ctx.report_progress(5, message="\ud800")
     ctx.report_progress(1)
     assert sink.steps == [1]
