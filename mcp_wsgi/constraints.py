@@ -6,15 +6,15 @@ alike and none of these libraries is imported for it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
-from fractions import Fraction
 from typing import Annotated, Any
 
 import msgspec
 
 from mcp_wsgi.jsonschemas import SchemaError, Validator
+from mcp_wsgi.multiples import is_multiple
+from mcp_wsgi.patterns import PatternError, finder, to_python
 from mcp_wsgi.problems import Fault, Mismatch, mismatch, quote
 from mcp_wsgi.shapes import NUMBER, TEXT, Schema, Shape
 
@@ -90,9 +90,9 @@ def filtered(shape: Shape, check: Callable[[Any, Any], Any]) -> Shape:
 def _check_limit(keyword: str, limit: Any) -> None:
     if keyword == "pattern":
         try:
-            re.compile(limit)
-        except re.error as error:
-            raise ValueError(f"the pattern {limit!r} is none: {error}") from error
+            _matches("", limit)
+        except PatternError as error:
+            raise ValueError(f"the pattern {limit!r} cannot be used: {error}") from error
     if keyword == "multipleOf" and not limit > 0:
         raise ValueError(f"multipleOf must be more than 0, not {limit!r}")
 
@@ -104,15 +104,10 @@ def merged(schema: Schema, more: Mapping[str, Any]) -> Schema:
     return {**schema, **more}
 
 
-def _multiple(value: Any, limit: Any) -> bool:
-    # By division, not by decimal digits: as the jsonschema library and most others do it.
-    if type(limit) is int:
-        return bool(value % limit == 0)
-    try:
-        quotient = value / limit
-        return bool(int(quotient) == quotient)
-    except OverflowError:
-        return (Fraction(value) / Fraction(limit)).denominator == 1
+def _matches(value: Any, limit: Any) -> bool:
+    # What is compiled is Python's, and goes into no schema.
+    search = finder(limit) if isinstance(limit, str) else limit.search
+    return search(value) is not None
 
 
 _ARRAY, _OBJECT = frozenset({list}), frozenset({dict})
@@ -123,10 +118,10 @@ RULES: Mapping[str, tuple[frozenset[type], Callable[[Any, Any], bool]]] = {
     "maximum": (NUMBER, lambda value, limit: bool(value <= limit)),
     "exclusiveMinimum": (NUMBER, lambda value, limit: bool(value > limit)),
     "exclusiveMaximum": (NUMBER, lambda value, limit: bool(value < limit)),
-    "multipleOf": (NUMBER, _multiple),
+    "multipleOf": (NUMBER, is_multiple),
     "minLength": (TEXT, lambda value, limit: len(value) >= limit),
     "maxLength": (TEXT, lambda value, limit: len(value) <= limit),
-    "pattern": (TEXT, lambda value, limit: re.search(limit, value) is not None),
+    "pattern": (TEXT, _matches),
     "minItems": (_ARRAY, lambda value, limit: len(value) >= limit),
     "maxItems": (_ARRAY, lambda value, limit: len(value) <= limit),
     "minProperties": (_OBJECT, lambda value, limit: len(value) >= limit),
@@ -173,7 +168,10 @@ def _exact_limits(shape: Shape, limits: Mapping[str, Any]) -> Any:
     if any(type(bound) not in kinds or abs(bound) >= _SAFE_BOUND for bound in bounds):
         return None
     try:
-        return Annotated[shape.exact, msgspec.Meta(**{_META[keyword]: limit for keyword, limit in limits.items()})]
+        known = {_META[keyword]: limit for keyword, limit in limits.items()}
+        if "pattern" in known:
+            known["pattern"] = to_python(known["pattern"])
+        return Annotated[shape.exact, msgspec.Meta(**known)]
     except (TypeError, ValueError):  # both kinds of a lower bound, for one
         return None
 

@@ -8,7 +8,9 @@ What we decided:
 * ``format`` is a remark, as 2020-12 has it by default.
 * Schemas are bounded in depth and size, and so are the values that they are held against, since the
   library takes microseconds for each part of them.
-* A ``pattern`` is the developer's code, like the function behind it, and ``re`` cannot be stopped:
+* A ``pattern`` means what it means in ECMA-262, where ``re`` can say that, and is refused otherwise.
+  ``multipleOf`` counts in decimals.
+* A ``pattern`` is also the developer's code, like the function behind it, and ``re`` cannot be stopped:
   one that backtracks without end on hostile text is a bug there. ``maxLength`` helps: text beyond it
   is refused without a look at the pattern. ``uniqueItems`` takes time in proportion to the array.
 """
@@ -26,6 +28,8 @@ import msgspec
 
 from mcp_wsgi.effort import TooMuchEffort, bounded, effort
 from mcp_wsgi.encoding import OutputError, to_json
+from mcp_wsgi.multiples import is_multiple
+from mcp_wsgi.patterns import PatternError, finder, to_python
 from mcp_wsgi.problems import MAX_FAULTS, Fault, Mismatch, closest, shorten
 
 if TYPE_CHECKING:
@@ -233,8 +237,9 @@ class Validator:
         from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
 
         # The registry is given so that nothing is ever fetched; the library's own default would.
-        self._library = _bounded(library, remembers=not _is_dynamic(self.schema))(self.schema, registry=REGISTRY)
         _References(self.schema).check()
+        judged = _with_python_names(self.schema)
+        self._library = _bounded(library, remembers=not _is_dynamic(self.schema))(judged, registry=REGISTRY)
         self._boundedly, self._freely = bounded(self._faults), bounded(self._faults, inf)
         self._check_end()
 
@@ -264,7 +269,7 @@ class Validator:
             return [error.fault]
         except RecursionError:
             return [Fault((), "value", "too deeply nested to be checked", None)]
-        except (OverflowError, ValueError):  # numbers of thousands of digits
+        except (ArithmeticError, ValueError):  # numbers of thousands of digits
             return [Fault((), "value", "holds a number that is too large to be checked", None)]
 
     def _faults(self, value: Any) -> list[Fault]:
@@ -314,10 +319,12 @@ def _is_dialect(name: Any) -> bool:
 
 
 def _check_valid(library: Any, schema: Schema) -> None:
+    from jsonschema import FormatChecker
     from jsonschema.exceptions import SchemaError as Invalid
 
     try:
-        library.check_schema(schema)
+        # Its only format that counts here is that of a pattern, which is ours to judge.
+        library.check_schema(schema, format_checker=FormatChecker(()))
     except RecursionError:
         raise SchemaError("is nested too deeply") from None
     except Invalid as error:
@@ -336,7 +343,14 @@ def _bounded(library: Any, *, remembers: bool) -> Any:
     from jsonschema import validators
 
     extend: Any = validators.extend
-    tamed = {"pattern": _pattern, "uniqueItems": _unique_items, "anyOf": _any_of, "oneOf": _one_of}
+    tamed = {
+        "pattern": _pattern,
+        "multipleOf": _multiple_of,
+        "divisibleBy": _multiple_of,
+        "uniqueItems": _unique_items,
+        "anyOf": _any_of,
+        "oneOf": _one_of,
+    }
     checks = {keyword: _counted(tamed.get(keyword, check)) for keyword, check in library.VALIDATORS.items()}
     if remembers:
         checks["$ref"] = _remembering(checks["$ref"])
@@ -360,8 +374,13 @@ def _unfit() -> Any:
 
 def _pattern(validator: Any, regex: str, value: Any, schema: Schema) -> Iterator[Exception]:
     limit = schema.get("maxLength")
-    if isinstance(value, str) and (limit is None or len(value) <= limit) and not re.search(regex, value):
+    if isinstance(value, str) and (limit is None or len(value) <= limit) and not finder(regex)(value):
         yield _unfit()()
+
+
+def _multiple_of(validator: Any, limit: Any, value: Any, schema: Schema) -> Iterator[Exception]:
+    if type(value) in (int, float) and not is_multiple(value, limit):
+        yield _unfit()([Fault((), "multipleOf", limit, value)])
 
 
 def _unique_items(validator: Any, wanted: bool, value: Any, schema: Schema) -> Iterator[Exception]:
@@ -438,6 +457,52 @@ def _has_more(value: Any, limit: int) -> bool:
     return False
 
 
+class _PythonNames(dict[str, Any]):
+    """``patternProperties`` for ``re``; a ``$ref`` still finds what it calls by the name that was written."""
+
+    def __missing__(self, pattern: str) -> Any:
+        name = to_python(pattern)
+        if name in self:
+            return self[name]
+        raise KeyError(pattern)
+
+
+def _with_python_names(part: Any) -> Any:
+    """A schema for the library, which takes each name in ``patternProperties`` for a pattern of Python.
+
+    Everything is gone through, known or not, since a ``$ref`` may lead anywhere.
+    """
+    if isinstance(part, list):
+        return [_with_python_names(item) for item in part]
+    if not isinstance(part, dict):
+        return part
+    copy = {}
+    for keyword, value in part.items():
+        if keyword in _DATA:
+            copy[keyword] = value
+        elif keyword in _NAMED and isinstance(value, dict):
+            named = {name: _with_python_names(schema) for name, schema in value.items()}
+            copy[keyword] = _python_names(named) if keyword == "patternProperties" else named
+        else:
+            copy[keyword] = _with_python_names(value)
+    return copy
+
+
+def _python_names(named: Schema) -> _PythonNames:
+    names = _PythonNames()
+    for pattern, schema in named.items():
+        try:
+            name = to_python(pattern)
+        except PatternError:  # in what is no schema, as all that are have been looked at
+            name = pattern
+        # Two may be the same to Python.
+        names[name] = {"allOf": [names[name], schema]} if name in names else schema
+    return names
+
+
+_DATA = frozenset(("const", "default", "enum", "examples"))
+
+
 def _identity(value: Any) -> Any:
     """Something hashable that is equal for values that JSON Schema calls equal, and only for these."""
     if isinstance(value, dict):
@@ -447,8 +512,18 @@ def _identity(value: Any) -> Any:
     return isinstance(value, bool), value
 
 
+def _check_patterns(schema: Schema) -> None:
+    named = schema.get("patternProperties")
+    for pattern in (schema.get("pattern"), *(named if isinstance(named, dict) else ())):
+        try:
+            if isinstance(pattern, str):
+                to_python(pattern)
+        except PatternError as error:
+            raise SchemaError(f"has the pattern {shorten(pattern)!r}, which cannot be used: {error}") from error
+
+
 class _References:
-    """Looks up every ``$ref`` of a schema once, when it is registered."""
+    """Looks up every ``$ref`` and pattern of a schema once, when it is registered."""
 
     def __init__(self, schema: Schema) -> None:
         from jsonschema_specifications import REGISTRY
@@ -473,6 +548,7 @@ class _References:
         for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
             if isinstance(contents.get(keyword), str):
                 self._follow(resolver, contents[keyword])
+        _check_patterns(contents)
         for part in resource.subresources():
             self._check(part, resolver.in_subresource(part))
 

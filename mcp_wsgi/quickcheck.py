@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, Union
 
 import msgspec
 
+from mcp_wsgi.patterns import to_python
 from mcp_wsgi.shapes import understood
 
 __all__ = ["quick_type"]
@@ -91,7 +92,10 @@ def _limited(base: Any, limits: Mapping[str, str]) -> Callable[[Mapping[str, Any
             return base
         if any(isinstance(limit, (int, float)) and abs(limit) >= _SAFE_BOUND for limit in demands.values()):
             raise _NoQuickWay
-        return Annotated[base, msgspec.Meta(**{limits[keyword]: limit for keyword, limit in demands.items()})]
+        known = {limits[keyword]: limit for keyword, limit in demands.items()}
+        if "pattern" in known:
+            known["pattern"] = to_python(known["pattern"])
+        return Annotated[base, msgspec.Meta(**known)]
 
     return read
 

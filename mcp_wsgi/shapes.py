@@ -24,6 +24,7 @@ import msgspec
 
 from mcp_wsgi.decoding import decode_json
 from mcp_wsgi.effort import effort
+from mcp_wsgi.patterns import finder
 from mcp_wsgi.problems import MAX_FAULTS, Fault, Mismatch, closest, mismatch
 
 __all__ = [
@@ -192,7 +193,7 @@ def _parse_null(text: str) -> Any:
 
 
 _DECIMAL = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
-_is_decimal = re.compile(_DECIMAL).search
+_is_decimal = finder(_DECIMAL)
 
 
 def _decimal(value: Any) -> Decimal:
@@ -424,7 +425,7 @@ def mapping(key: Shape, item: Shape, make: Callable[[dict[Any, Any]], Any] | Non
 
 
 _WHOLE_NAME = "^-?[0-9]+$"
-_is_whole_name = re.compile(_WHOLE_NAME).search
+_is_whole_name = finder(_WHOLE_NAME)
 
 
 def _whole_name(name: str) -> int:

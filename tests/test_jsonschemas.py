@@ -22,6 +22,11 @@ from mcp_wsgi.jsonschemas import (
 )
 from mcp_wsgi.problems import MAX_FAULTS, problems
 
+SCHEMAS = {
+    **{f"draft-0{number}": f"http://json-schema.org/draft-0{number}/schema#" for number in (3, 4, 6, 7)},
+    **{name: f"https://json-schema.org/draft/{name}/schema" for name in ("2019-09", "2020-12")},
+}
+
 
 def told(schema: dict[str, Any], value: Any) -> list[str]:
     """What is said about a value."""
@@ -60,7 +65,11 @@ def test_data_that_looks_like_a_dialect_is_data() -> None:
     [
         ({"type": "strin"}, "'strin' is not valid.*#/type"),
         ({"properties": {"a": {"minLength": -1}}}, "#/properties/a/minLength"),
-        ({"pattern": "("}, "regex"),
+        ({"pattern": "("}, r"pattern '\(', which cannot be used: missing"),
+        ({"items": {"pattern": r"\Aa"}}, r"\\A is not what ECMA-262 and Python have in common"),
+        ({"patternProperties": {"(?i)a": {}}}, r"\(\?i\) is not what ECMA-262"),
+        ({"propertyNames": {"pattern": "a++"}}, r"\+\+ is not what ECMA-262"),
+        ({"$ref": "#/x-own/a", "x-own": {"a": {"pattern": r"\Z"}}}, r"\\Z is not what ECMA-262"),
         ({"properties": []}, "is not of type 'object'"),
         ({"default": float("nan")}, "is no JSON"),
         ({None: 2}, "is no JSON"),
@@ -265,7 +274,85 @@ def test_wherever_the_stack_ends_it_is_the_value_that_is_refused(frames: int) ->
 
 
 def test_numbers_beyond_what_can_be_computed_are_refused() -> None:
-    assert told({"multipleOf": 0.1}, 10**400) == ["holds a number that is too large to be checked"]
+    assert told({"multipleOf": 0.1}, 10**12_000) == ["holds a number that is too large to be checked"]
+    assert told({"multipleOf": 0.1}, 10**400) == []
+
+
+@pytest.mark.parametrize("dialect", ["draft-03", "draft-04", "draft-06", "draft-07", "2019-09", "2020-12"])
+def test_multiples_are_those_of_the_decimals_that_are_written(dialect: str) -> None:
+    """S26-JSON-02."""
+    keyword = "divisibleBy" if dialect == "draft-03" else "multipleOf"
+    taken = Validator({"$schema": SCHEMAS[dialect], "type": "number", keyword: 0.1})
+    assert [value for value in (0.3, 0.35, 0.7, 19.9, 2, 1e308) if not taken.faults(value)] == [
+        0.3,
+        0.7,
+        19.9,
+        2,
+        1e308,
+    ]
+    assert [str(each) for each in problems(taken.faults(0.35))[0]] == ["0.35 is not a multiple of 0.1"]
+    assert Validator({"$schema": SCHEMAS[dialect], keyword: 2}).faults(True) == []
+
+
+PATTERN = {"type": "string", "pattern": "^[a-z]+$"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "right", "wrong"),
+    [
+        (PATTERN, "a", "a\n"),
+        ({"items": {"$ref": "#/$defs/a"}, "$defs": {"a": PATTERN}}, ["a"], ["a\n"]),
+        ({"$ref": "#/x-own/a", "x-own": {"a": PATTERN}}, "a", "a\n"),
+        ({"anyOf": [PATTERN, {"type": "null"}]}, "a", "a\n"),
+        ({"not": {"pattern": "^a$"}}, "a\n", "a"),
+        ({"propertyNames": PATTERN}, {"a": 1}, {"a\n": 1}),
+        ({"patternProperties": {"^a$": False}}, {"a\n": 1}, {"a": 1}),
+        ({"patternProperties": {r"^\d$": False}}, {"\u0663": 1}, {"3": 1}),
+        ({"patternProperties": {"^a$": {}, "^b$": {}}, "additionalProperties": False}, {"b": 1}, {"b\n": 1}),
+        ({"patternProperties": {"^a$": {}}, "additionalProperties": {"type": "null"}}, {"a": 1}, {"a\n": 1}),
+        ({"patternProperties": {"^a$": {}}, "unevaluatedProperties": False}, {"a": 1}, {"a\n": 1}),
+        (
+            {"$ref": "#/x-own/a", "unevaluatedProperties": False, "x-own": {"a": {"patternProperties": {"a$": {}}}}},
+            {"a": 1},
+            {"a\n": 1},
+        ),
+        ({"patternProperties": {"a$": {"type": "null"}}, "items": {"$ref": "#/patternProperties/a$"}}, [None], [1]),
+        ({"patternProperties": {".": {"minimum": 1}, r"[^\n\r\u2028\u2029]": {"maximum": 2}}}, {"a": 2}, {"a": 3}),
+        ({"patternProperties": {".": {"minimum": 1}, r"[^\n\r\u2028\u2029]": {"maximum": 2}}}, {"a": 1}, {"a": 0}),
+        ({"enum": [{"patternProperties": {"a$": 1}}]}, {"patternProperties": {"a$": 1}}, {"patternProperties": {}}),
+        (
+            {"properties": {"patternProperties": {"pattern": "a$"}}},
+            {"patternProperties": "a"},
+            {"patternProperties": "a\n"},
+        ),
+    ],
+)
+def test_patterns_are_those_of_ecma_262_wherever_they_stand(schema: dict[str, Any], right: Any, wrong: Any) -> None:
+    """S26-JSON-02: ``$`` is the end of the text, and nothing but the end."""
+    validator = Validator(schema)
+    assert validator.schema == schema
+    assert (validator.faults(right), bool(validator.faults(wrong))) == ([], True)
+
+
+def test_patterns_of_older_dialects_are_those_of_ecma_262_too() -> None:
+    """S26-JSON-02."""
+    for dialect in SCHEMAS.values():
+        schema = {"$schema": dialect, "patternProperties": {"^a$": {"pattern": "^b$"}}, "additionalProperties": False}
+        validator = Validator(schema)
+        assert [bool(validator.faults(value)) for value in ({"a": "b"}, {"a\n": "b"}, {"a": "b\n"})] == [
+            False,
+            True,
+            True,
+        ]
+
+
+def test_a_pattern_is_told_as_it_is_written() -> None:
+    assert told(PATTERN, "a\n") == ["'a\\n' does not match the pattern ^[a-z]+$"]
+
+
+def test_what_only_looks_like_a_pattern_is_left_alone() -> None:
+    schema = {"default": {"pattern": "("}, "x-own": {"pattern": "(", "patternProperties": {"(": 1}}}
+    assert told(schema, {"a": 1}) == []
 
 
 @given(st.lists(st.recursive(st.integers(0, 1) | st.booleans() | st.just(1.0), lambda i: st.lists(i, max_size=2))))

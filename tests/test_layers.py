@@ -25,6 +25,8 @@ LAYERS = [
     "sniffing",
     "content",
     "returns",
+    "patterns",
+    "multiples",
     "problems",
     "effort",
     "encoding",

@@ -94,6 +94,7 @@ def test_scalars_are_converted(kind: Any, value: Any, expected: Any) -> None:
         (Decimal, "Infinity", "format"),
         (Decimal, "1_000", "format"),
         (Decimal, "٣", "format"),
+        (Decimal, "1\n", "format"),
         (Decimal, "1e99999999999999999999", "format"),
         (bytes, "YWJ", "format"),
         (bytes, "YW Jj", "format"),
@@ -232,7 +233,7 @@ def test_names_of_a_mapping_are_converted() -> None:
     assert mapping(WHOLE, WHOLE).convert({"1": 2, "-3": 4}) == {1: 2, -3: 4}
     assert mapping(choice([("a", "A")]), TEXT).convert({"a": "x"}) == {"A": "x"}
     assert mapping(TEXT, TEXT, sorted).convert({"b": "x", "a": "y"}) == ["a", "b"]
-    for name in ("x", "+1", "1.0", "", "9" * 5000):
+    for name in ("x", "+1", "1.0", "", "1\n", "9" * 5000):
         assert faults(mapping(WHOLE, WHOLE).convert, {name: 1}) == [((name,), "pattern")]
     assert faults(mapping(WHOLE, WHOLE).convert, [1]) == [((), "type")]
 
