@@ -10,7 +10,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from math import isfinite
 from typing import Any
@@ -112,7 +112,7 @@ def _object(value: dict[Any, Any]) -> dict[str, Any]:
             found[name] = item
             continue
         try:
-            found[name] = _clean(item)
+            found[name] = _OF.get(kind, _clean)(item)
         except _Unfit as error:
             error.steps = (name, *error.steps)
             raise
@@ -128,11 +128,15 @@ def _array(value: Sequence[Any]) -> list[Any]:
     found = []
     for number, item in enumerate(value):
         try:
-            found.append(_clean(item))
+            found.append(_OF.get(type(item), _clean)(item))
         except _Unfit as error:
             error.steps = (number, *error.steps)
             raise
     return found
+
+
+# What is nested takes one call for each level: a server may have used much of the stack before.
+_OF: Mapping[type, Callable[[Any], Any]] = {dict: _object, list: _array, tuple: _array}
 
 
 def _with_text_keys(value: dict[Any, Any]) -> dict[str, Any]:

@@ -235,6 +235,9 @@ def _keys(value: Any) -> tuple[bytes, ...]:
     return keys
 
 
+# A copy of a value takes two calls for each level, and Python has room for 1000; half of that belongs to the
+# server, the framework and its middleware.
+_SAFE_DEPTH = 256
 _KIB = 1024
 _MIB = 1024 * _KIB
 
@@ -303,7 +306,9 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
             "False refuses peers that are not on the loopback interface.",
         ),
         "max_body": Option(4 * _MIB, "bytes", _count(_KIB), "Largest request body."),
-        "max_depth": Option(64, "levels", _count(8, 500), "Deepest nesting of arrays and objects in a body."),
+        "max_depth": Option(
+            64, "levels", _count(8, _SAFE_DEPTH), "Deepest nesting of arrays and objects in a body; at most 256."
+        ),
         "max_batch": Option(100, "messages", _count(1), "Most messages in one batch (2025-03-26)."),
         "max_calls": Option(
             1000,

@@ -18,7 +18,6 @@ import msgspec
 
 from mcp_wsgi.checks import kind_of
 from mcp_wsgi.content import Block, Content
-from mcp_wsgi.decoding import decode_json
 from mcp_wsgi.docstrings import Docs, describe
 from mcp_wsgi.effort import TooMuchEffort, bounded
 from mcp_wsgi.encoding import OutputError, to_json
@@ -27,7 +26,7 @@ from mcp_wsgi.headerparams import HeaderParam, argument_at, header_params, heade
 from mcp_wsgi.jsonschemas import Schema, SchemaError, Validator, admits_text, inlined
 from mcp_wsgi.problems import ArgumentErrors, Mismatch, Problem, problems, quote
 from mcp_wsgi.quickcheck import quick_type
-from mcp_wsgi.shapes import Field, record, understood
+from mcp_wsgi.shapes import Field, parse_json, record, understood
 from mcp_wsgi.signatures import read_parameters, return_hint
 from mcp_wsgi.typehints import Compiler, Unsupported
 
@@ -47,9 +46,6 @@ __all__ = [
     "promises_content_list",
     "to_json",
 ]
-
-#: Levels of objects and arrays in an argument that was sent as JSON in a string.
-MAX_DECODED_DEPTH = 64
 
 _log = logging.getLogger("mcp_wsgi")
 
@@ -172,32 +168,10 @@ class Arguments:
         for name in self._no_text & arguments.keys():
             value = arguments[name]
             if isinstance(value, str):
-                decoded = _decode(value)
+                decoded = parse_json(value)
                 if not isinstance(decoded, str):
                     found[name] = decoded
         return {**arguments, **found} if found else None
-
-
-def _decode(text: str) -> Any:
-    """What a text says in JSON, or the text itself if it is none."""
-    try:
-        value = decode_json(text)
-    except (ValueError, RecursionError):
-        return text
-    return text if _deeper(value, MAX_DECODED_DEPTH) else value
-
-
-def _deeper(value: Any, limit: int) -> bool:
-    level = [value]
-    for _ in range(limit):
-        level = [inner for part in level if isinstance(part, (dict, list)) for inner in _inside(part)]
-        if not level:
-            return False
-    return True
-
-
-def _inside(part: Any) -> Iterable[Any]:
-    return part.values() if isinstance(part, dict) else part
 
 
 def _converting(fields: Iterable[Field]) -> _Bind | None:

@@ -15,7 +15,7 @@ import functools
 import ipaddress
 import re
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from math import isfinite
 from typing import Any, TypeAlias, Union
@@ -30,6 +30,7 @@ from mcp_wsgi.problems import MAX_FAULTS, Fault, Mismatch, closest, mismatch
 __all__ = [
     "ANYTHING",
     "DECIMAL_SENT",
+    "MAX_DECODED_DEPTH",
     "NUMBER",
     "SCALARS",
     "TEXT",
@@ -41,11 +42,15 @@ __all__ = [
     "collect",
     "fixed_array",
     "mapping",
+    "parse_json",
     "record",
     "subclass",
     "understood",
     "union",
 ]
+
+#: Levels of objects and arrays in a value that was sent as JSON in a text.
+MAX_DECODED_DEPTH = 64
 
 Schema: TypeAlias = "dict[str, Any]"
 Convert: TypeAlias = Callable[[Any], Any]
@@ -89,7 +94,7 @@ class Shape:
         self.schema = schema
         self.convert = convert
         self.natives = natives
-        self.parse = parse or (_as_is if str in natives else _parse_json)
+        self.parse = parse or (_as_is if str in natives else parse_json)
         self.exact = exact
         self.ordered = ordered
         self.options = options
@@ -110,11 +115,26 @@ def _as_is(value: Any) -> Any:
     return value
 
 
-def _parse_json(text: str) -> Any:
+def parse_json(text: str) -> Any:
+    """What a text says in JSON; the text itself if it is none, or deeper than ``MAX_DECODED_DEPTH``."""
     try:
-        return decode_json(text)
+        value = decode_json(text)
     except (ValueError, RecursionError):
         return text
+    return text if _deeper(value, MAX_DECODED_DEPTH) else value
+
+
+def _deeper(value: Any, limit: int) -> bool:
+    level = [value]
+    for _ in range(limit):
+        level = [inner for part in level if isinstance(part, (dict, list)) for inner in _inside(part)]
+        if not level:
+            return False
+    return True
+
+
+def _inside(part: Any) -> Iterable[Any]:
+    return part.values() if isinstance(part, dict) else part
 
 
 def _count(value: Any) -> None:

@@ -10,6 +10,7 @@ import math
 import pathlib
 import types
 import uuid
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, NamedTuple, TypedDict
 
@@ -22,6 +23,7 @@ from hypothesis import strategies as st
 
 from mcp_wsgi.content import Text
 from mcp_wsgi.encoding import OutputError, to_json
+from mcp_wsgi.jsonrpc import encode
 
 
 class Colour(enum.Enum):
@@ -241,3 +243,32 @@ def test_names_that_are_the_same_text_are_refused() -> None:
 def test_an_integer_that_nobody_reads_is_no_name() -> None:
     with pytest.raises(OutputError, match="thousands of digits"):
         to_json({10**5000: 1})
+
+
+def deep_list(levels: int) -> Any:
+    return [deep_list(levels - 1)] if levels else 1
+
+
+def deep_object(levels: int) -> Any:
+    return {"a": deep_object(levels - 1)} if levels else "x"
+
+
+def deep_mix(levels: int) -> Any:
+    return {"a": ({"b": deep_mix(levels - 3)},)} if levels > 0 else None
+
+
+def further_down(frames: int, work: Callable[[], Any]) -> Any:
+    """What the work returns where a server, a framework and its middleware have used that much of the stack."""
+    return further_down(frames - 1, work) if frames else work()
+
+
+@pytest.mark.parametrize("deep", [deep_list, deep_object, deep_mix])
+def test_as_deep_as_a_body_may_be_is_written_where_half_of_the_stack_is_used(deep: Callable[[int], Any]) -> None:
+    value = deep(256)
+    assert further_down(500, lambda: encode(to_json(value))) == encode(value)
+
+
+def test_deeper_than_the_stack_is_refused() -> None:
+    for value in (deep_list(900), deep_object(900)):
+        with pytest.raises(OutputError, match="nested too deeply"):
+            further_down(200, lambda value=value: to_json(value))  # type: ignore[misc]

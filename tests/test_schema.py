@@ -25,7 +25,6 @@ from mcp_wsgi.errors import RegistrationError
 from mcp_wsgi.jsonschemas import MAX_PARTS
 from mcp_wsgi.returns import ToolResult
 from mcp_wsgi.schema import (
-    MAX_DECODED_DEPTH,
     ArgumentErrors,
     Arguments,
     HeaderParam,
@@ -35,6 +34,7 @@ from mcp_wsgi.schema import (
     StringArguments,
     check_name,
 )
+from mcp_wsgi.shapes import MAX_DECODED_DEPTH
 from mcp_wsgi.signatures import return_hint
 from tests.slow import SLOW_NUMBERS, in_bounded_time
 
@@ -383,6 +383,17 @@ def greet(
 
 def strings(function: Callable[..., Any], **options: Any) -> StringArguments:
     return StringArguments.from_function(function, owner="prompt 'it'", **options)
+
+
+@pytest.mark.parametrize("levels", [65, 200, 900, 100_000])
+def test_what_stands_in_a_text_is_bounded_in_depth(levels: int) -> None:
+    def prompt(rows: list[Any] = [], node: Node | None = None) -> None: ...  # noqa: B006
+
+    bind = strings(prompt).bind
+    (problem,) = told(bind, {"rows": "[" * levels + "]" * levels})
+    assert problem.endswith("is not of type 'array'")
+    (problem,) = told(bind, {"node": '{"value":1,"next":' * levels + "null" + "}" * levels})
+    assert problem.endswith("is not of type 'object' or 'null'")
 
 
 def test_the_names_of_text_parameters_are_listed() -> None:

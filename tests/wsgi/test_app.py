@@ -179,6 +179,30 @@ def test_without_a_fault_it_is_served() -> None:
     assert raw(guarded(), HTTP_AUTHORIZATION="Bearer right").status == 200
 
 
+DEEP = MCPServer("deep")
+
+
+@DEEP.tool
+def keep(ctx: Context, value: Any) -> Any:
+    ctx.info(value)
+    ctx.state["value"] = value
+    return {"value": value}
+
+
+def test_the_deepest_body_that_may_be_allowed_fails_nowhere(caplog: pytest.LogCaptureFixture) -> None:
+    """Where the server, a framework and its middleware have used much of the stack before."""
+    client = Client(MCPApp(DEEP, workers="inline", sessions=True, max_depth=256), revision="2025-11-25")
+    value: Any = None
+    for _ in range(252):
+        value = [value]
+
+    def call(frames: int) -> Any:
+        return call(frames - 1) if frames else client.call_tool("keep", value=value)
+
+    assert call(200).structured == {"value": value}
+    assert not caplog.records
+
+
 @pytest.mark.parametrize("method", ["GET", "DELETE", "POST", "PUT", "HEAD"])
 def test_credentials_are_asked_for_on_every_method_and_each_time(method: str) -> None:
     """S26-AUTH-14: each request is authorized by itself, and refused with the challenge that it needs."""
