@@ -26,8 +26,8 @@ MAX_STEPS = 1_000_000
 class TooMuchEffort(Exception):
     """A check has taken all its steps; no alternative catches it, so that it ends the whole."""
 
-    #: What is told of the value.
-    fault = Fault((), "value", "fits none of the alternatives, as far as they could be checked: send less", None)
+    #: What is told of the value; whether it would have fitted is not known.
+    fault = Fault((), "value", "too much to be checked in full: send less", None)
 
 
 class Effort:

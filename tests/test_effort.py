@@ -13,6 +13,7 @@ from mcp_wsgi.jsonschemas import Validator
 from mcp_wsgi.problems import Mismatch, mismatch
 from mcp_wsgi.schema import ArgumentErrors, Arguments, Output, StringArguments
 
+TOO_MUCH = "too much to be checked in full: send less"
 # Levels that a request may have: two for each level of the trees below.
 DEPTH = 29
 
@@ -120,13 +121,24 @@ def test_a_value_that_takes_too_many_steps_is_refused_as_a_whole() -> None:
 
     value: Any = [{"a": [[]] * 1000}] * (MAX_STEPS // 1000)
     told = problem(tool, value)
-    assert told == "fits none of the alternatives, as far as they could be checked: send less"
+    assert told == TOO_MUCH
+
+
+def test_what_is_told_of_too_many_steps_is_true_without_alternatives_too() -> None:
+    """Neither of values that are wrong, nor of those that are right and cannot be known to be."""
+
+    def wrong(x: list[int]) -> None: ...
+
+    def right(x: set[str]) -> None: ...
+
+    assert problem(wrong, [""] * MAX_STEPS) == TOO_MUCH
+    assert problem(right, [f"{number}" for number in range(MAX_STEPS)]) == TOO_MUCH
 
 
 def test_the_texts_of_prompts_are_bounded_too() -> None:
     def prompt(x: list[dict[str, int]] | dict[str, list[int]]) -> None: ...
 
-    with soon(), pytest.raises(ArgumentErrors, match="as far as they could be checked"):
+    with soon(), pytest.raises(ArgumentErrors, match=TOO_MUCH):
         StringArguments.from_function(prompt, owner="p").bind({"x": f"[{'{},' * MAX_STEPS}{{}}]"})
 
 
