@@ -10,6 +10,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from mcp_wsgi.context import Context
 from mcp_wsgi.errors import InvalidParams, RegistrationError
+from mcp_wsgi.excerpts import shorten
 from mcp_wsgi.functions import Caller, caller, inspect_function
 from mcp_wsgi.handler import Completion, CompletionArgument
 
@@ -56,7 +57,7 @@ class Completers:
             return _suggestions(function(argument.value, context, ctx))
         known = self._choices.get(argument.name)
         if known is None:
-            raise InvalidParams(f"Unknown argument of {self._owner}: {argument.name[:200]}")
+            raise InvalidParams(f"Unknown argument of {self._owner}: {shorten(argument.name)}")
         typed = argument.value.casefold()
         return Completion(tuple(value for value in known if value.casefold().startswith(typed)))
 

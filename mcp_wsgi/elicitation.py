@@ -28,9 +28,10 @@ import msgspec
 
 from mcp_wsgi.checks import kind_of
 from mcp_wsgi.errors import RegistrationError
+from mcp_wsgi.excerpts import shorten
 from mcp_wsgi.jsonschemas import Schema, SchemaError, Validator, inlined
 from mcp_wsgi.members import has_members, members_of
-from mcp_wsgi.problems import ArgumentErrors, Fault, Mismatch, problems, quote, shorten
+from mcp_wsgi.problems import ArgumentErrors, Fault, Mismatch, problems, quote
 from mcp_wsgi.revisions import MODERN, Revision
 from mcp_wsgi.shapes import ANYTHING, SCALARS, Field, Shape, record
 from mcp_wsgi.typehints import Compiler, Unsupported

@@ -18,7 +18,8 @@ from typing import Any
 import msgspec
 
 from mcp_wsgi.content import Content
-from mcp_wsgi.problems import Steps, render_path, shorten
+from mcp_wsgi.excerpts import shorten
+from mcp_wsgi.problems import Steps, render_path
 
 __all__ = ["OutputError", "to_json"]
 

@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from mcp_wsgi.excerpts import shorten
+
 __all__ = [
     "BodyTooLarge",
     "Cancelled",
@@ -119,7 +121,7 @@ class MethodNotFound(MCPError):
 
     def __init__(self, method: str) -> None:
         self.method = method
-        super().__init__(f"Method not found: {_short(method)}")
+        super().__init__(f"Method not found: {shorten(method)}")
 
 
 class InvalidParams(MCPError):
@@ -147,7 +149,7 @@ class UnknownTool(InvalidParams):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        super().__init__(f"Unknown tool: {_short(name)}")
+        super().__init__(f"Unknown tool: {shorten(name)}")
 
 
 class UnknownPrompt(InvalidParams):
@@ -155,7 +157,7 @@ class UnknownPrompt(InvalidParams):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        super().__init__(f"Unknown prompt: {_short(name)}")
+        super().__init__(f"Unknown prompt: {shorten(name)}")
 
 
 class MissingArgument(InvalidParams):
@@ -308,7 +310,7 @@ class MethodNotAllowed(MCPError):
 
     def __init__(self, method: str, allow: Sequence[str]) -> None:
         self.allow = tuple(allow)
-        super().__init__(f"HTTP method not allowed: {_short(method)}; allowed: {', '.join(allow)}")
+        super().__init__(f"HTTP method not allowed: {shorten(method)}; allowed: {', '.join(allow)}")
 
     @property
     def headers(self) -> Sequence[tuple[str, str]]:
@@ -427,8 +429,3 @@ class Cancelled(BaseException):
     It is no ``Exception``, so that an application's ``except Exception`` cannot swallow it;
     ``finally`` blocks run.
     """
-
-
-def _short(text: str, limit: int = 200) -> str:
-    """Keep a client's own words in an error message to a sensible length."""
-    return text if len(text) <= limit else text[:limit] + "..."

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from mcp_wsgi.errors import Cancelled, InputError, InputRefused, InputTimeout
+from mcp_wsgi.excerpts import MAX_SENTENCE, shorten
 from mcp_wsgi.jsonrpc import encode_notification, encode_request
 from mcp_wsgi.options import Options
 from mcp_wsgi.questions import Question, Questions
@@ -162,7 +163,7 @@ class Exchange:
                 self._stay_alone(False)
         for question in asked:
             if question.error is not None:
-                raise InputRefused(f"The client refused: {question.error['message']}")
+                raise InputRefused(f"The client refused: {shorten(question.error['message'], MAX_SENTENCE)}")
         return [question.result for question in asked]
 
     def _stay_alone(self, alone: bool) -> None:

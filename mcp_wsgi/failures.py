@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from mcp_wsgi.call import Call
 from mcp_wsgi.errors import Cancelled, ConfigurationError, InternalError, MCPError, ResourceNotFound
+from mcp_wsgi.excerpts import MAX_SENTENCE, shorten
 from mcp_wsgi.inputs import InputRequired
+from mcp_wsgi.problems import quote
 from mcp_wsgi.revisions import Revision
 
 if TYPE_CHECKING:
@@ -60,7 +62,7 @@ def error_code(error: MCPError, revision: Revision) -> int:
     if code == _NOT_FOUND or isinstance(error, ResourceNotFound):
         return revision.not_found_code
     if code in _MCP_CODES and revision.modern and code not in _ASSIGNED:
-        log.error("the error code %d is reserved for MCP: %s", code, error)
+        log.error("the error code %d is reserved for MCP: %s", code, shorten(str(error), MAX_SENTENCE))
         return InternalError.code
     return code
 
@@ -77,13 +79,13 @@ class Failures:
 
     def crash(self, call: Call, error: BaseException) -> InternalError:
         """Log an unexpected failure and make what the client is told of it."""
-        log.error("%s failed, request id %r", call.method, call.id, exc_info=error)
+        log.error("%s failed, request id %s", call.method, quote(call.id), exc_info=error)
         return InternalError(self.text("Internal error", call, error))
 
     def text(self, what: str, call: Call, error: BaseException) -> str:
         """The client's words for an unexpected failure: the exception's own only if that was opted for."""
         if not self._expose_errors:
-            return f"{what} (request id {call.id})"
+            return f"{what} (request id {shorten(str(call.id))})"
         try:
             return f"{what}: {type(error).__name__}: {error}"
         except Exception:  # noqa: BLE001 - its own __str__ failed

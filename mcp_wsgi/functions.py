@@ -23,6 +23,8 @@ import msgspec
 from mcp_wsgi.context import Context
 from mcp_wsgi.docstrings import innermost
 from mcp_wsgi.errors import RegistrationError, ToolError
+from mcp_wsgi.excerpts import shorten
+from mcp_wsgi.problems import listing
 from mcp_wsgi.typehints import Unsupported, evaluate
 
 __all__ = ["Caller", "Completable", "Function", "caller", "inspect_function", "refuse_async", "schema_caller"]
@@ -175,7 +177,7 @@ def schema_caller(function: Function, schema: Mapping[str, Any]) -> Caller:
     def checked(arguments: dict[str, Any], ctx: Context) -> Any:
         unknown = [name for name in arguments if not _takes(function, name)]
         if unknown:
-            raise ToolError(f"Unknown argument: {', '.join(unknown)}")
+            raise ToolError(f"Unknown argument: {listing(map(shorten, unknown))}")
         return call(arguments, ctx)
 
     return checked

@@ -28,9 +28,10 @@ import msgspec
 
 from mcp_wsgi.effort import TooMuchEffort, bounded, effort
 from mcp_wsgi.encoding import OutputError, to_json
+from mcp_wsgi.excerpts import shorten
 from mcp_wsgi.multiples import is_multiple
 from mcp_wsgi.patterns import PatternError, finder, to_python
-from mcp_wsgi.problems import MAX_FAULTS, Fault, Mismatch, closest, shorten
+from mcp_wsgi.problems import MAX_FAULTS, Fault, Mismatch, closest
 
 if TYPE_CHECKING:
     from referencing import Resource

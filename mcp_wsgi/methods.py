@@ -24,12 +24,14 @@ from mcp_wsgi.errors import (
     UnknownPrompt,
     UnknownTool,
 )
+from mcp_wsgi.excerpts import quote_text, shorten
 from mcp_wsgi.failures import Failures, is_failure
 from mcp_wsgi.handler import Completion, CompletionArgument, Handler, ListKind, PromptRef, ResourceRef
 from mcp_wsgi.inputs import InputRequired, check_capability
 from mcp_wsgi.jsonrpc import encode
 from mcp_wsgi.levels import LEVELS
 from mcp_wsgi.pages import Pages
+from mcp_wsgi.problems import quote
 from mcp_wsgi.returns import (
     prompt_result,
     prompt_result_wire,
@@ -204,8 +206,8 @@ def _settled(value: Any) -> Any:
 
 
 def _tool_crash(service: Service, call: Call, name: str, error: BaseException) -> bytes:
-    log.error("tool %s failed, request id %r", name, call.id, exc_info=error)
-    return tool_failure(service, call, service.failures.text(f"Tool {name} failed unexpectedly", call, error))
+    log.error("tool %s failed, request id %s", quote(name), quote(call.id), exc_info=error)
+    return tool_failure(service, call, service.failures.text(f"Tool {shorten(name)} failed unexpectedly", call, error))
 
 
 def tool_failure(service: Service, call: Call, text: str) -> bytes:
@@ -236,7 +238,7 @@ def _get_prompt(service: Service, call: Call, ctx: Context) -> bytes:
         raise UnknownPrompt(name)
     for key, value in arguments.items():
         if type(value) is not str:
-            raise InvalidParams(f"Invalid params: argument {key!r} must be a string")
+            raise InvalidParams(f"Invalid params: argument {quote_text(key)} must be a string")
     missing = [argument.name for argument in prompt.arguments if argument.required and argument.name not in arguments]
     if missing:
         raise MissingArgument(missing)

@@ -13,6 +13,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from mcp_wsgi.excerpts import MAX_EXCERPT, quote_text, shorten
+
 __all__ = [
     "MAX_FAULTS",
     "MAX_PROBLEMS",
@@ -23,19 +25,17 @@ __all__ = [
     "Steps",
     "closest",
     "describe_type",
+    "listing",
     "mismatch",
     "problems",
     "quote",
     "render_path",
-    "shorten",
 ]
 
 #: Checking stops after this many faults: the rest of a value that is wrong all over costs nothing.
 MAX_FAULTS = 100
 #: This many problems are told in words; the others are counted.
 MAX_PROBLEMS = 20
-# Characters of the client's own data that are quoted in a message, and of a name in a path.
-_QUOTED = 100
 # Characters of what a class of the application says of a value, which may well quote it.
 _OWN_WORDS = 300
 # Names or alternatives that are listed in a message.
@@ -173,7 +173,7 @@ def _problem(fault: Fault, noun: str) -> Problem:
 
 
 def _unknown(fault: Fault, noun: str) -> str:
-    known = f"known: {_listing(map(shorten, fault.limit))}" if fault.limit else "none is expected"
+    known = f"known: {listing(map(shorten, fault.limit))}" if fault.limit else "none is expected"
     return f"unknown {noun} {quote(fault.value)}; {known}"
 
 
@@ -191,7 +191,7 @@ _FORMATS: Mapping[str, str] = {
 
 _WORDS: Mapping[str, Callable[[Fault, str], str]] = {
     "type": lambda f, noun: f"{quote(f.value)} is not of type {_alternatives(repr(name) for name in f.limit)}",
-    "enum": lambda f, noun: f"{quote(f.value)} is not one of {_listing(map(quote, f.limit))}",
+    "enum": lambda f, noun: f"{quote(f.value)} is not one of {listing(map(quote, f.limit))}",
     "const": lambda f, noun: f"{quote(f.value)} is not {quote(f.limit)}",
     "contains": lambda f, noun: "has no item of the kind that must be there",
     "not": lambda f, noun: f"{quote(f.value)} is what the schema rules out",
@@ -218,7 +218,7 @@ _WORDS: Mapping[str, Callable[[Fault, str], str]] = {
 def quote(value: Any) -> str:
     """A client's value in a message: text in quotes, anything else as JSON, cut to a sensible length."""
     if isinstance(value, str):
-        return repr(value) if len(value) <= _QUOTED else f"{value[:_QUOTED]!r}..."
+        return quote_text(value)
     try:
         text = msgspec.json.encode(value).decode()
     except (TypeError, ValueError, RecursionError):  # an integer of thousands of digits, for one
@@ -242,11 +242,6 @@ _TYPE_NAMES: Mapping[type, str] = {
 }
 
 
-def shorten(text: str, limit: int = _QUOTED) -> str:
-    """Cut a text to a sensible length."""
-    return text if len(text) <= limit else f"{text[:limit]}..."
-
-
 def render_path(steps: Steps) -> str:
     """Write the way to a part of a value as ``items[2].price``."""
     return "".join(_step(step, first=not i) for i, step in enumerate(steps))
@@ -258,12 +253,13 @@ _PLAIN_NAME = re.compile(r"[\w-]+", re.ASCII)
 def _step(step: str | int, *, first: bool) -> str:
     if isinstance(step, int):
         return f"[{step}]"
-    if not _PLAIN_NAME.fullmatch(step) or len(step) > _QUOTED:
+    if not _PLAIN_NAME.fullmatch(step) or len(step) > MAX_EXCERPT:
         return f"[{quote(step)}]"
     return step if first else f".{step}"
 
 
-def _listing(items: Iterable[str]) -> str:
+def listing(items: Iterable[str]) -> str:
+    """Names or alternatives, the first of them if there are many."""
     listed = list(items)
     rest = len(listed) - _LISTED
     return ", ".join(listed[:_LISTED]) + (f" and {rest} more" if rest > 0 else "")

@@ -38,6 +38,7 @@ from mcp_wsgi.errors import (
     UnknownPrompt,
     UnknownTool,
 )
+from mcp_wsgi.excerpts import shorten
 from mcp_wsgi.functions import Completable, refuse_async
 from mcp_wsgi.handler import (
     Completion,
@@ -559,7 +560,7 @@ class MCPServer(Handler):
             return entry
         if isinstance(ref, PromptRef):
             raise UnknownPrompt(ref.name)
-        raise InvalidParams(f"Unknown resource template: {ref.uri[:200]}")
+        raise InvalidParams(f"Unknown resource template: {shorten(ref.uri)}")
 
     # --- running ----------------------------------------------------------------------------------
 

@@ -26,10 +26,11 @@ from mcp_wsgi.constraints import annotated, constrained, read_metadata
 from mcp_wsgi.content import Content
 from mcp_wsgi.docstrings import innermost
 from mcp_wsgi.encoding import OutputError, to_json
+from mcp_wsgi.excerpts import shorten
 from mcp_wsgi.headerparams import HEADER_KEYWORD
 from mcp_wsgi.jsonschemas import rebuilt
 from mcp_wsgi.members import Member, has_members, members_of, qualifier
-from mcp_wsgi.problems import Fault, Mismatch, shorten
+from mcp_wsgi.problems import Fault, Mismatch
 from mcp_wsgi.shapes import (
     ANYTHING,
     DECIMAL_SENT,

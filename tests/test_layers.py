@@ -16,6 +16,7 @@ PACKAGE = Path(__file__).parents[1] / "mcp_wsgi"
 
 # Each module may import those above it. A package stands in one place, with its own order inside.
 LAYERS = [
+    "excerpts",
     "errors",
     "revisions",
     "levels",

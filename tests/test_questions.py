@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from mcp_wsgi import Cancelled, Context, ElicitForm, ElicitUrl, InputError, ListRoots, MCPServer, UrlElicitationRequired
 from mcp_wsgi.errors import Overloaded
+from mcp_wsgi.excerpts import MAX_SENTENCE
 from mcp_wsgi.questions import Questions
 from mcp_wsgi.workers import patched_by_gevent
 from tests.asking import LEGACY, SURE, Asked, accept, log_texts, outcome, sampled, shown
@@ -176,6 +177,7 @@ def test_the_call_goes_on_with_the_answer(desk: Desk, revision: str, answer: Any
     [
         ({"error": {"code": -1, "message": "User said no"}}, "The client refused: User said no"),
         ({"error": {"code": -32601, "message": "Unknown"}}, "The client refused: Unknown"),
+        ({"error": {"code": -1, "message": "x" * 5000}}, f"The client refused: {'x' * MAX_SENTENCE}..."),
         ({"result": accept(sure="yes")}, "does not fit"),
         ({"result": accept()}, "does not fit"),
         ({"result": {"action": "accept"}}, "does not fit"),

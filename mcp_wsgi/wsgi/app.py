@@ -25,6 +25,7 @@ from mcp_wsgi.errors import (
     UnsupportedMediaType,
     UnsupportedProtocolVersion,
 )
+from mcp_wsgi.excerpts import MAX_SENTENCE, quote_text, shorten
 from mcp_wsgi.failures import is_for_client, is_logged
 from mcp_wsgi.handler import Handler, ListKind
 from mcp_wsgi.jsonrpc import Batch, Id, Invalid, Message, Request, parse
@@ -467,13 +468,17 @@ def _refusal(request: HttpRequest, error: BaseException, identity: Id | None) ->
             reply = error_reply(error, identity, status=error.http_status if error.http_status >= 400 else 500)
             if not is_logged(error):
                 # What a client wrote is quoted, so that it cannot write lines of the log.
-                log.info("refused %s %r: %r", request.method, request.path, str(error))
+                log.info("refused %s: %s", _target(request), quote_text(str(error), MAX_SENTENCE))
         except Exception as problem:  # noqa: BLE001 - or it cannot tell of itself
             error = problem
         else:
             return reply
-    log.error("%s %r failed", request.method, request.path, exc_info=error)
+    log.error("%s failed", _target(request), exc_info=error)
     return error_reply(InternalError(), identity, status=500)
+
+
+def _target(request: HttpRequest) -> str:
+    return f"{shorten(request.method)} {quote_text(request.path)}"
 
 
 # --- environ --------------------------------------------------------------------------------------

@@ -11,12 +11,14 @@ from mcp_wsgi.call import Call
 from mcp_wsgi.context import Context
 from mcp_wsgi.dispatcher import Dispatcher
 from mcp_wsgi.errors import Cancelled, InternalError, InvalidEnvelope, MCPError, Overloaded
+from mcp_wsgi.excerpts import MAX_SENTENCE, quote_text, shorten
 from mcp_wsgi.exchange import NO_ANSWER, Answer, Clock, Exchange
 from mcp_wsgi.failures import error_code, is_logged
 from mcp_wsgi.jsonrpc import Id, encode_error, encode_result
 from mcp_wsgi.keeper import Session
 from mcp_wsgi.methods import Method
 from mcp_wsgi.options import Options
+from mcp_wsgi.problems import quote
 from mcp_wsgi.questions import Questions
 from mcp_wsgi.recording import RecordedExchange
 from mcp_wsgi.turns import NOT_BEHIND, Turn
@@ -183,7 +185,8 @@ class Calls:
         """The answer that an error makes, which is logged unless what has failed was."""
         try:
             if not is_logged(error):
-                log.info("%s is answered with an error, request id %r: %r", call.method, call.id, str(error))
+                told = quote_text(str(error), MAX_SENTENCE)
+                log.info("%s is answered with an error, request id %s: %s", call.method, quote(call.id), told)
             return self._telling(call, error)
         except Exception as problem:  # noqa: BLE001 - an error of the application's own cannot tell of itself
             return self._crashed(call, problem)
@@ -196,8 +199,8 @@ class Calls:
         return Answer(encode_error(call.id, error, code=code), self._status(code), ok=False)
 
     def _late(self, call: Call) -> Answer:
-        log.warning("%s missed its deadline, request id %r", call.method, call.id)
-        return self._telling(call, InternalError(f"The call took too long (request id {call.id})"))
+        log.warning("%s missed its deadline, request id %s", call.method, quote(call.id))
+        return self._telling(call, InternalError(f"The call took too long (request id {shorten(str(call.id))})"))
 
     # --- sessions ---------------------------------------------------------------------------------
 

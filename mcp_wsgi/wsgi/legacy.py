@@ -23,11 +23,13 @@ from mcp_wsgi.errors import (
     SessionNotFound,
     UnsupportedProtocolVersion,
 )
+from mcp_wsgi.excerpts import MAX_SENTENCE, quote_text
 from mcp_wsgi.exchange import Answer, Exchange
 from mcp_wsgi.failures import is_logged
 from mcp_wsgi.jsonrpc import Batch, Invalid, Message, Notification, Request, Response, encode_error
 from mcp_wsgi.keeper import Keeper, Session
 from mcp_wsgi.options import Options
+from mcp_wsgi.problems import quote
 from mcp_wsgi.questions import Questions
 from mcp_wsgi.revisions import DEFAULT_LEGACY, SUPPORTED, Revision, negotiate
 from mcp_wsgi.sessions import SessionRecord, principal_id
@@ -223,7 +225,7 @@ class LegacyEndpoint:
             return _joined([_told(item, error) for item in owed])
 
         def refused(error: MCPError) -> Answer:
-            log.info("a batch of %d is answered with an error: %r", len(owed), str(error))
+            log.info("a batch of %d is answered with an error: %s", len(owed), quote_text(str(error), MAX_SENTENCE))
             return failed(error)
 
         def late() -> Answer:
@@ -286,8 +288,9 @@ def _joined(answers: list[Answer]) -> Answer:
 
 def _refused(message: Request | Invalid, error: MCPError) -> Answer:
     if not is_logged(error):
-        what = message.method if type(message) is Request else "what is no message"
-        log.info("%r is answered with an error, request id %r: %r", what, message.id, str(error))
+        what = quote(message.method) if type(message) is Request else "what is no message"
+        told = quote_text(str(error), MAX_SENTENCE)
+        log.info("%s is answered with an error, request id %s: %s", what, quote(message.id), told)
     return _told(message, error)
 
 

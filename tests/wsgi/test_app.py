@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_wsgi import Context, Forbidden, Handler, MCPApp, MCPServer, Unauthorized
+from mcp_wsgi import Context, Forbidden, Handler, MCPApp, MCPServer, Tool, Unauthorized
 from mcp_wsgi.errors import BodyTooLarge, ConfigurationError, MCPError
 from mcp_wsgi.http_client import WSGIApplication
 from mcp_wsgi.results import Listing
@@ -177,6 +177,110 @@ def test_the_first_fault_of_a_request_decides_the_answer(rung: int) -> None:
 
 def test_without_a_fault_it_is_served() -> None:
     assert raw(guarded(), HTTP_AUTHORIZATION="Bearer right").status == 200
+
+
+HUGE = "x\n" * 50_000
+
+
+def careless() -> MCPServer:
+    mcp = MCPServer("careless")
+
+    @mcp.tool
+    def fail() -> str:
+        raise RuntimeError("secret")
+
+    @mcp.tool(input_schema={"type": "object", "properties": {"a": {}}})
+    def open_ended(a: str = "") -> str:
+        return a
+
+    @mcp.prompt
+    def greet(name: str = "") -> str:
+        raise RuntimeError("secret")
+
+    @mcp.resource("note://{name}")
+    def note(name: str) -> str:
+        raise RuntimeError("secret")
+
+    return mcp
+
+
+class Anything(Handler):
+    def find_tool(self, name: str, ctx: Context) -> Tool | None:
+        return Tool(name="anything")
+
+    def call_tool(self, name: str, arguments: dict[str, Any], ctx: Context) -> Any:
+        raise RuntimeError("secret")
+
+
+WORDY: dict[str, tuple[str, dict[str, Any]]] = {
+    "tool": ("tools/call", {"name": "fail"}),
+    "prompt": ("prompts/get", {"name": "greet"}),
+    "resource": ("resources/read", {"uri": "note://x"}),
+    "no method": (HUGE, {}),
+    "no tool": ("tools/call", {"name": HUGE}),
+    "no prompt": ("prompts/get", {"name": HUGE}),
+    "no argument": ("tools/call", {"name": "open_ended", "arguments": {HUGE: 1}}),
+    "no arguments": ("tools/call", {"name": "open_ended", "arguments": {f"{n}{'x' * 50}": 1 for n in range(5000)}}),
+    "no text": ("prompts/get", {"name": "greet", "arguments": {HUGE: 1}}),
+    "no template": ("completion/complete", {"ref": {"type": "ref/resource", "uri": HUGE}, "argument": {}}),
+    "no completion": (
+        "completion/complete",
+        {"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": HUGE, "value": ""}},
+    ),
+    "no cursor": ("tools/list", {"cursor": HUGE}),
+    "no level": ("logging/setLevel", {"level": HUGE}),
+}
+
+
+@pytest.mark.parametrize("make", [careless, Anything])
+@pytest.mark.parametrize("wordy", WORDY)
+def test_what_a_client_writes_is_shown_in_part_and_breaks_no_line(
+    wordy: str, make: Callable[[], Handler], caplog: pytest.LogCaptureFixture
+) -> None:
+    """The id in the response stays whole."""
+    caplog.set_level(logging.DEBUG, "mcp_wsgi")
+    method, params = WORDY[wordy]
+    message = {"jsonrpc": "2.0", "id": HUGE, "method": method, "params": params}
+    got = raw(MCPApp(make(), workers="inline"), message, HTTP_MCP_PROTOCOL_VERSION="2025-11-25")
+    answer = json.loads(got.body)
+    assert answer.pop("id") == HUGE
+    assert len(json.dumps(answer)) < 3000
+    for record in caplog.records:
+        assert len(record.getMessage()) < 1000
+        assert "\n" not in record.getMessage()
+
+
+def test_the_id_of_a_late_call_is_shown_in_part(caplog: pytest.LogCaptureFixture) -> None:
+    over = threading.Event()
+    mcp = MCPServer("late")
+
+    @mcp.tool
+    def wait() -> str:
+        over.wait(10)
+        return "x"
+
+    message = {"jsonrpc": "2.0", "id": HUGE, "method": "tools/call", "params": {"name": "wait"}}
+    try:
+        got = raw(MCPApp(mcp, workers="threads", request_timeout=0.05), message)
+    finally:
+        over.set()
+    answer = json.loads(got.body)
+    assert answer["id"] == HUGE
+    assert len(answer["error"]["message"]) < 500
+    assert [len(record.getMessage()) < 500 for record in caplog.records] == [True]
+
+
+@pytest.mark.parametrize("entry", ["PATH_INFO", "HTTP_MCP_PROTOCOL_VERSION", "HTTP_MCP_SESSION_ID", "REQUEST_METHOD"])
+def test_headers_and_paths_are_shown_in_part(entry: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "mcp_wsgi")
+
+    def auth(request: HttpRequest) -> Any:
+        raise Forbidden(f"Forbidden: {request.path} {dict(request.headers.items())}")
+
+    for app in (MCPApp(careless(), workers="inline"), MCPApp(careless(), workers="inline", auth=auth)):
+        raw(app, PING, **{entry: "/x" * 50_000})
+    assert caplog.records
+    assert max(len(record.getMessage()) for record in caplog.records) < 1000
 
 
 DEEP = MCPServer("deep")

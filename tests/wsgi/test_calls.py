@@ -325,7 +325,7 @@ def test_each_call_logs_what_it_did_wrong_once(caplog: pytest.LogCaptureFixture)
     with pytest.raises(ProtocolError):
         client.read_resource("note://crash")
     assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
-        ("ERROR", "tool crash failed, request id 1"),
+        ("ERROR", "tool 'crash' failed, request id 1"),
         ("ERROR", "resources/read failed, request id 3"),
     ]
 
