@@ -865,6 +865,5 @@ def test_one_flood_from_many_threads_is_told_of_once(caplog: pytest.LogCaptureFi
 
 if not PATCHED:
 
-    @pytest.mark.timeout(120)
     def test_the_same_under_gevent() -> None:
         run_patched("tests/test_eventlog.py")

@@ -701,6 +701,5 @@ def test_where_nothing_is_kept_nobody_is_reached() -> None:
 
 if not PATCHED:
 
-    @pytest.mark.timeout(120)
     def test_the_same_under_gevent() -> None:
         run_patched("tests/test_keeper.py")

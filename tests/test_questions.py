@@ -579,6 +579,5 @@ def test_what_is_no_response_is_refused_and_the_question_stays_open(desk: Desk, 
 
 if not patched_by_gevent():
 
-    @pytest.mark.timeout(120)
     def test_the_same_under_gevent() -> None:
         run_patched("tests/test_questions.py")

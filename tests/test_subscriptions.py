@@ -713,6 +713,5 @@ if PATCHED:
 
 else:
 
-    @pytest.mark.timeout(120)
     def test_the_same_under_gevent() -> None:
         run_patched("tests/test_subscriptions.py")

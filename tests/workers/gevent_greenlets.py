@@ -28,6 +28,7 @@ from tests.workers.kit import WAIT, everything, run
 
 native_thread = gevent.monkey.get_original("_thread", "get_ident")
 native_sleep = gevent.monkey.get_original("time", "sleep")
+native_lock = gevent.monkey.get_original("threading", "Lock")
 
 var: ContextVar[str] = ContextVar("var", default="outside")
 
@@ -238,10 +239,12 @@ def test_an_event_serves_native_threads_too(crew: GreenletCrew) -> None:
         event.set()
         seen.append(waiting.get())
         event.clear()
-        begun = time.monotonic()
-        busy = pool.spawn(lambda: event.set() or native_sleep(0.5))
+        held = native_lock()
+        held.acquire()
+        busy = pool.spawn(lambda: event.set() or held.acquire(timeout=WAIT))
         event.wait(WAIT)
-        seen.append(time.monotonic() - begun < 0.5)
+        seen.append(not busy.ready())
+        held.release()
         busy.get()
         return seen
 
@@ -249,14 +252,17 @@ def test_an_event_serves_native_threads_too(crew: GreenletCrew) -> None:
 
 
 def test_a_native_thread_s_item_arrives_while_the_thread_goes_on(crew: GreenletCrew) -> None:
+    held, over = native_lock(), list[bool]()
+    held.acquire()
+
     def in_pool(job: Job) -> None:
         job.put("item")
-        native_sleep(0.5)
+        over.append(held.acquire(timeout=WAIT))
 
     job = crew.start(lambda job: gevent.get_hub().threadpool.apply(in_pool, (job,)))
-    begun = time.monotonic()
     assert job.take(WAIT) == "item"
-    assert time.monotonic() - begun < 0.5
+    assert over == []
+    held.release()
     assert job.take(WAIT) is None
 
 
