@@ -106,7 +106,8 @@ def serve(kind: str, folder: Path, *, app: str = "tests.servers.site:application
             eventually(lambda: _listens(running), f"{kind} does not listen")
             yield running
         finally:
-            process.send_signal(signal.SIGTERM)
+            # Politely asked, greenlets would be waited for whose streams are open.
+            process.send_signal(signal.SIGQUIT if "gevent" in kind else signal.SIGTERM)
             try:
                 process.wait(BOUND)
             except subprocess.TimeoutExpired:
