@@ -7,9 +7,11 @@ import os
 import random
 import re
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -20,7 +22,7 @@ from tests.servers.proxy import Cut, Proxy
 from tests.servers.raw_session import RawSession, Stream
 from tests.servers.running import BOUND, SERVERS, RawConnection, Running, eventually, post, serve, tool_call
 from tests.servers.test_serve import serving
-from tests.servers.visitors import node, python, python_1
+from tests.servers.visitors import Seen, Visitor, node, python, python_1, returned
 
 MODERN, NEWEST, SECOND = "2026-07-28", "2025-11-25", "2025-06-18"
 SITE = "tests.servers.asking_site:application"
@@ -28,41 +30,42 @@ KEY = "a secret of the tests of questions"
 #: How a client of the session era is remembered.
 KINDS: dict[str, dict[str, Any]] = {"stored": {"sessions": True}, "signed": {"secret_key": KEY}}
 
+#: The server of that name which remembers clients in that way, as it comes.
+Shared = Callable[[str, str], Running]
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
+    """Servers of tests that leave no call behind."""
+    with ExitStack() as stack:
+
+        @cache
+        def start(server: str, kind: str) -> Running:
+            return stack.enter_context(serve(server, tmp_path_factory.mktemp(server), app=SITE, **KINDS[kind]))
+
+        yield start
+
+
 # --- other people's clients -----------------------------------------------------------------------
 
-Visit = Callable[[str], str]
-
 Answers = list[dict[str, Any]]
-Buyer = Callable[[str, str, str], str]
+#: Has orders paid back, given an URL, the order and the answers for each; answers ``None``: cannot be asked.
+Buyer = Callable[[Sequence[tuple[str, str, Answers | None]]], list[Seen]]
 
 
-def python_sdk(mode: str) -> Buyer:
-    """The official Python SDK."""
-    return lambda url, order, answers: python("python_approvals.py", url, mode, order, answers)
+def in_mode(visitor: Visitor, mode: str) -> Buyer:
+    """A client that is told its mode."""
+    return lambda visits: visitor([(url, mode, *others) for url, *others in visits])
 
 
-def typescript_client(mode: str) -> Buyer:
-    """The official TypeScript client."""
-    return lambda url, order, answers: node("typescript_approvals.mjs", url, mode, order, answers)
-
-
-def python_sdk_1(url: str, order: str, answers: str) -> str:
-    """The official Python SDK before 2.0."""
-    return python_1("python_approvals_1.py", url, order, answers)
-
-
-def typescript_sdk_1(url: str, order: str, answers: str) -> str:
-    """The official TypeScript SDK before 2.0."""
-    return node("typescript_approvals_1.mjs", url, order, answers)
-
-
+#: Those of the session era come first: tests are sorted by where a parameter stands among the others.
 BUYERS: dict[str, Buyer] = {
-    "python legacy": python_sdk("legacy"),
-    "python modern": python_sdk(MODERN),
-    "typescript legacy": typescript_client("legacy"),
-    "typescript modern": typescript_client(MODERN),
-    "python 1": python_sdk_1,
-    "typescript 1": typescript_sdk_1,
+    "python legacy": in_mode(python("python_approvals.py"), "legacy"),
+    "typescript legacy": in_mode(node("typescript_approvals.mjs"), "legacy"),
+    "python 1": python_1("python_approvals_1.py"),
+    "typescript 1": node("typescript_approvals_1.mjs"),
+    "python modern": in_mode(python("python_approvals.py"), MODERN),
+    "typescript modern": in_mode(node("typescript_approvals.mjs"), MODERN),
 }
 
 
@@ -94,21 +97,6 @@ REFUNDS: dict[str, tuple[str, Answers, list[str], str, dict[str, float]]] = {
 }
 
 
-@pytest.mark.timeout(600)  # the first visit installs its client
-@pytest.mark.parametrize("case", REFUNDS)
-@pytest.mark.parametrize("buyer", BUYERS)
-def test_one_function_gives_every_client_the_same_answer_and_acts_once(tmp_path: Path, buyer: str, case: str) -> None:
-    order, answers, asked, text, refunded = REFUNDS[case]
-    with serve("gevent", tmp_path, app="examples.approvals:application") as running:
-        seen = json.loads(BUYERS[buyer](running.url, order, json.dumps(answers)).splitlines()[-1])
-    assert seen == {
-        "asked": asked,
-        "failed": False,
-        "text": text,
-        "ledger": {"cases": [order], "refunded": refunded},
-    }
-
-
 CUTS = {
     "inside the question": Cut(rb'"method":"elicitation/create"'),
     "behind the question": Cut(rb'"method":"elicitation/create"[^\n]*\n\n'),
@@ -116,17 +104,43 @@ CUTS = {
 }
 
 
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("cut", CUTS)
-@pytest.mark.parametrize("buyer", [name for name in BUYERS if "modern" not in name])
-def test_other_peoples_clients_come_back_to_what_they_were_asked(tmp_path: Path, buyer: str, cut: str) -> None:
-    """T25-HTTP-38."""
-    order, answers, asked, text, refunded = REFUNDS["two questions"]
-    with serve("gevent", tmp_path, app="examples.approvals:application") as running, Proxy(running.port) as proxy:
-        proxy.arm(CUTS[cut])
-        seen = json.loads(BUYERS[buyer](proxy.url, order, json.dumps(answers)).splitlines()[-1])
-        proxy.wait()
-    assert seen == {
+@dataclass(frozen=True)
+class Bought:
+    """What one client saw in each case, and the proxy that was to cut its connection."""
+
+    buyer: str
+    seen: dict[str, Seen]
+    proxies: dict[str, Proxy]
+
+
+@pytest.fixture(scope="module", params=BUYERS)
+def bought(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bought]:
+    """All cases of a client, in one process of it: a visit for each, to an application of its own."""
+    wanted: dict[str, tuple[str, Answers | None]] = {
+        **{case: (order, answers) for case, (order, answers, *_) in REFUNDS.items()},
+        "cannot be asked": ("1001", None),
+    }
+    cuts = {} if "modern" in request.param else CUTS
+    wanted |= dict.fromkeys(cuts, wanted["two questions"])
+    app = "tests.servers.approvals_site:application"
+    with (
+        serve("gevent", tmp_path_factory.mktemp("bought"), app=app, copies=len(wanted)) as running,
+        ExitStack() as stack,
+    ):
+        proxies = {cut: stack.enter_context(Proxy(running.port)) for cut in cuts}
+        for cut, proxy in proxies.items():
+            proxy.arm(CUTS[cut])
+        ports = [proxies[case].port if case in proxies else running.port for case in wanted]
+        urls = [f"http://127.0.0.1:{port}/{number}/mcp" for number, port in enumerate(ports)]
+        seen = BUYERS[request.param]([(url, *what) for url, what in zip(urls, wanted.values(), strict=True)])
+        yield Bought(request.param, dict(zip(wanted, seen, strict=True)), proxies)
+
+
+@pytest.mark.timeout(600)  # the first visit installs its client
+@pytest.mark.parametrize("case", REFUNDS)
+def test_one_function_gives_every_client_the_same_answer_and_acts_once(bought: Bought, case: str) -> None:
+    order, _, asked, text, refunded = REFUNDS[case]
+    assert bought.seen[case] == {
         "asked": asked,
         "failed": False,
         "text": text,
@@ -135,42 +149,51 @@ def test_other_peoples_clients_come_back_to_what_they_were_asked(tmp_path: Path,
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("buyer", BUYERS)
-def test_a_client_that_cannot_be_asked_is_told_so_and_nothing_happens(tmp_path: Path, buyer: str) -> None:
-    with serve("gevent", tmp_path, app="examples.approvals:application") as running:
-        seen = json.loads(BUYERS[buyer](running.url, "1001", "null").splitlines()[-1])
-    assert seen["failed"] == (-32021 if "modern" in buyer else True)
+@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize("bought", [name for name in BUYERS if "modern" not in name], indirect=True)
+def test_other_peoples_clients_come_back_to_what_they_were_asked(bought: Bought, cut: str) -> None:
+    """T25-HTTP-38."""
+    order, _, asked, text, refunded = REFUNDS["two questions"]
+    bought.proxies[cut].wait()
+    assert bought.seen[cut] == {
+        "asked": asked,
+        "failed": False,
+        "text": text,
+        "ledger": {"cases": [order], "refunded": refunded},
+    }
+
+
+@pytest.mark.timeout(600)
+def test_a_client_that_cannot_be_asked_is_told_so_and_nothing_happens(bought: Bought) -> None:
+    seen = returned(bought.seen["cannot be asked"])
+    assert seen["failed"] == (-32021 if "modern" in bought.buyer else True)
     assert "elicitation" in seen["text"]
     assert seen["ledger"] == {"cases": [], "refunded": {}}
 
 
-def answering(run: Callable[..., str], program: str, mode: str) -> Visit:
-    """A program that answers whatever it is asked."""
-    return lambda url: run(program, url, mode)
+ANSWERERS = {"python": python("python_answers.py"), "typescript": node("typescript_answers.mjs")}
+MODES = ("legacy", "auto", MODERN)
 
 
-ANSWERERS: dict[str, Visit] = {
-    f"{language} {mode}": answering(run, program, mode)
-    for mode in ("legacy", "auto", MODERN)
-    for language, run, program in (
-        ("python", python, "python_answers.py"),
-        ("typescript", node, "typescript_answers.mjs"),
-    )
-}
+#: Which server a test uses and how that remembers clients.
+ASKING = {"gevent": ("gevent", "stored"), "gthread": ("gthread", "stored"), "signed": ("gthread", "signed")}
 
 
-@pytest.fixture(scope="module", params=["gevent", "gthread", "signed"])
-def asking(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    folder = tmp_path_factory.mktemp(request.param)
-    kind, options = ("gthread", KINDS["signed"]) if request.param == "signed" else (request.param, KINDS["stored"])
-    with serve(kind, folder, app=SITE, **options) as running:
-        yield running
+@pytest.fixture(scope="module", params=ANSWERERS)
+def answered(request: pytest.FixtureRequest, shared: Shared) -> dict[tuple[str, str], Seen]:
+    """What a client that answers saw of each server in each of its modes."""
+    visits = [(server, mode) for server in ASKING for mode in MODES]
+    seen = ANSWERERS[request.param]([(shared(*ASKING[server]).url, mode) for server, mode in visits])
+    return dict(zip(visits, seen, strict=True))
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("answerer", ANSWERERS)
-def test_whatever_is_asked_other_peoples_clients_answer(asking: Running, answerer: str) -> None:
-    seen = json.loads(ANSWERERS[answerer](asking.url).splitlines()[-1])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("server", ASKING)
+def test_whatever_is_asked_other_peoples_clients_answer(
+    answered: dict[tuple[str, str], Seen], server: str, mode: str
+) -> None:
+    seen = returned(answered[server, mode])
     assert seen["text"] == "filled, sampled, file:///home, accept"
     assert (seen["resource"], seen["prompt"]) == ("read: filled", "prompted: filled")
     assert seen["pages"] == ["https://shop.example/pay"]
@@ -337,9 +360,10 @@ def final(stream: Stream) -> str:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("sessions", "calls"), [(200, 1), (4, 50)])
 def test_each_of_200_that_wait_in_one_process_gets_its_own_answer(
-    tmp_path: Path, kind: str, sessions: int, calls: int
+    shared: Shared, kind: str, sessions: int, calls: int
 ) -> None:
-    with serve("gevent", tmp_path, app=SITE, **KINDS[kind]) as running, ExitStack() as stack:
+    running = shared("gevent", kind)
+    with ExitStack() as stack:
         clients = [Asked(running.port, (NEWEST, SECOND)[number % 2]) for number in range(sessions)]
         waiting: list[tuple[Asked, Stream, str, str]] = []
         for client in clients:
@@ -388,12 +412,9 @@ def outcome(client: Asked) -> tuple[str, Any]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_those_too_many_to_wait_are_refused_at_once_and_the_site_still_answers(tmp_path: Path, kind: str) -> None:
-    with (
-        serve("gthread", tmp_path, app=SITE, **KINDS[kind]) as running,
-        ThreadPoolExecutor(CLIENTS_AT_ONCE) as pool,
-        ExitStack() as stack,
-    ):
+def test_those_too_many_to_wait_are_refused_at_once_and_the_site_still_answers(shared: Shared, kind: str) -> None:
+    running = shared("gthread", kind)
+    with ThreadPoolExecutor(CLIENTS_AT_ONCE) as pool, ExitStack() as stack:
         clients = [Asked(running.port, SECOND) for _ in range(CLIENTS_AT_ONCE)]
         outcomes = list(pool.map(outcome, clients))
         streams = [stack.enter_context(what) for how, what in outcomes if how == "waits"]
@@ -415,7 +436,7 @@ def in_turn(client: Asked, identity: int, tool: str, **arguments: Any) -> Stream
     return client.post({"jsonrpc": "2.0", "id": identity, "method": "tools/call", "params": params})
 
 
-def test_what_would_wait_behind_a_question_holds_no_thread(tmp_path: Path) -> None:
+def test_what_would_wait_behind_a_question_holds_no_thread(shared: Shared) -> None:
     """One client with many calls, in the one session that waits, keeps nobody else from being served."""
 
     def behind(identity: int) -> str:
@@ -423,7 +444,8 @@ def test_what_would_wait_behind_a_question_holds_no_thread(tmp_path: Path) -> No
             message: str = answer.body()["error"]["message"]
             return message
 
-    with serve("gthread", tmp_path, app=SITE, sessions=True) as running, ThreadPoolExecutor(16) as pool:
+    running = shared("gthread", "stored")
+    with ThreadPoolExecutor(16) as pool:
         client = Asked(running.port, SECOND)
         with in_turn(client, 1, "ask", name="first") as stream:
             asked, _ = question(stream)
@@ -435,13 +457,14 @@ def test_what_would_wait_behind_a_question_holds_no_thread(tmp_path: Path) -> No
         assert client.text("echo", text="again") == "again"
 
 
-def test_greenlets_wait_behind_a_question_for_their_turn(tmp_path: Path) -> None:
+def test_greenlets_wait_behind_a_question_for_their_turn(shared: Shared) -> None:
     def behind(identity: int) -> str:
         with in_turn(client, identity, "echo", text="behind") as answer:
             text: str = answer.body()["result"]["content"][0]["text"]
             return text
 
-    with serve("gevent", tmp_path, app=SITE, sessions=True) as running, ThreadPoolExecutor(16) as pool:
+    running = shared("gevent", "stored")
+    with ThreadPoolExecutor(16) as pool:
         client = Asked(running.port, SECOND)
         with in_turn(client, 1, "ask", name="first") as stream:
             asked, _ = question(stream)
@@ -496,17 +519,19 @@ def test_nothing_waits_for_ever_and_asking_works_again(tmp_path: Path, server: s
 # --- clients that go away -------------------------------------------------------------------------
 
 
-@pytest.fixture(params=["gevent", "gthread"])
-def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Running]:
-    """A server with stored sessions where one call may wait for its client."""
-    with serve(request.param, tmp_path, app=SITE, sessions=True, keepalive=0.1, max_questions=1) as running:
+@pytest.fixture(scope="module", params=["gevent", "gthread"])
+def stored(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A server with stored sessions where one call may wait for its client; each test frees that place again."""
+    folder = tmp_path_factory.mktemp(request.param)
+    with serve(request.param, folder, app=SITE, sessions=True, keepalive=0.1, max_questions=1) as running:
         yield running
 
 
-@pytest.fixture(params=["gevent", "gthread"])
-def signed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Running]:
+@pytest.fixture(scope="module", params=["gevent", "gthread"])
+def signed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """The same without stored sessions."""
-    with serve(request.param, tmp_path, app=SITE, secret_key=KEY, keepalive=0.1, max_questions=1) as running:
+    folder = tmp_path_factory.mktemp(request.param)
+    with serve(request.param, folder, app=SITE, secret_key=KEY, keepalive=0.1, max_questions=1) as running:
         yield running
 
 
@@ -548,10 +573,10 @@ def test_without_a_stored_session_a_cancel_ends_the_question_though_the_client_s
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_typescript_client_ends_its_question_when_it_gives_up(tmp_path: Path, kind: str) -> None:
-    with serve("gevent", tmp_path, app=SITE, **KINDS[kind]) as running:
-        said = node("typescript_impatient.mjs", running.url, str(tmp_path / "impatient.over"))
-    assert json.loads(said.splitlines()[-1]) == {"failed": True, "over": True}
+def test_the_typescript_client_ends_its_question_when_it_gives_up(shared: Shared, kind: str) -> None:
+    running = shared("gevent", kind)
+    (seen,) = node("typescript_impatient.mjs")([(running.url, str(running.folder / "impatient.over"))])
+    assert seen == {"failed": True, "over": True}
 
 
 @pytest.mark.parametrize("revision", [NEWEST, SECOND])

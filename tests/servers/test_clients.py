@@ -2,42 +2,56 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
-from typing import Any
+from contextlib import ExitStack
+from functools import cache
 
 import pytest
 
 from tests.servers.running import Running, serve
 from tests.servers.visitors import CLIENTS as CLIENTS
-from tests.servers.visitors import node, python, python_1
+from tests.servers.visitors import Seen, Visitor, node, python, python_1, returned
 
-Visit = Callable[[str], str]
-
-
-@pytest.fixture(scope="module", params=["gevent", "gthread"])
-def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    folder = tmp_path_factory.mktemp(request.param)
-    with serve(request.param, folder, app="examples.everything:application") as server:
-        yield server
-
-
-VISITORS: dict[str, Visit] = {
-    "python 2 legacy": lambda url: python("python_sdk.py", url, "legacy"),
-    "python 2 auto": lambda url: python("python_sdk.py", url, "auto"),
-    "python 2 modern": lambda url: python("python_sdk.py", url, "2026-07-28"),
-    "python 1": lambda url: python_1("python_sdk_1.py", url),
-    "typescript 2 legacy": lambda url: node("typescript_client.mjs", url, "legacy"),
-    "typescript 2 auto": lambda url: node("typescript_client.mjs", url, "auto"),
-    "typescript 2 modern": lambda url: node("typescript_client.mjs", url, "2026-07-28"),
-    "typescript 1": lambda url: node("typescript_sdk.mjs", url),
+SERVERS = ("gevent", "gthread")
+#: A program and the modes that it visits in, if it knows any.
+PROGRAMS: dict[str, tuple[Visitor, tuple[str, ...]]] = {
+    "python 2": (python("python_sdk.py"), ("legacy", "auto", "2026-07-28")),
+    "python 1": (python_1("python_sdk_1.py"), ("",)),
+    "typescript 2": (node("typescript_client.mjs"), ("legacy", "auto", "2026-07-28")),
+    "typescript 1": (node("typescript_sdk.mjs"), ("",)),
 }
 
 
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Running]]:
+    app = "examples.everything:application"
+    with ExitStack() as stack:
+        yield {name: stack.enter_context(serve(name, tmp_path_factory.mktemp(name), app=app)) for name in SERVERS}
+
+
+#: What the program of that name saw of each server in each mode.
+Visited = Callable[[str], dict[tuple[str, str], Seen]]
+
+
+@pytest.fixture(scope="module")
+def visited(running: dict[str, Running]) -> Visited:
+    @cache
+    def visit(program: str) -> dict[tuple[str, str], Seen]:
+        make_visits, modes = PROGRAMS[program]
+        visits = [(server, mode) for server in SERVERS for mode in modes]
+        seen = make_visits([(running[server].url, *([mode] if mode else [])) for server, mode in visits])
+        return dict(zip(visits, seen, strict=True))
+
+    return visit
+
+
 @pytest.mark.timeout(600)  # the first visit installs its client
-@pytest.mark.parametrize("visitor", VISITORS)
-def test_a_client_lists_calls_reads_prompts_and_completes(running: Running, visitor: str) -> None:
-    seen: dict[str, Any] = json.loads(VISITORS[visitor](running.url).splitlines()[-1])
+@pytest.mark.parametrize("server", SERVERS)
+@pytest.mark.parametrize(("program", "mode"), [(name, mode) for name, (_, modes) in PROGRAMS.items() for mode in modes])
+def test_a_client_lists_calls_reads_prompts_and_completes(
+    visited: Visited, program: str, mode: str, server: str
+) -> None:
+    seen = returned(visited(program)[server, mode])
     assert {"test_simple_text", "test_error_handling", "json_schema_2020_12_tool"} <= set(seen["tools"])
     assert {"test://static-text", "test://static-binary"} <= set(seen["resources"])
     assert seen["templates"] == ["test://template/{id}/data"]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -12,40 +12,82 @@ import pytest
 from tests.servers.proxy import Cut, Proxy
 from tests.servers.raw_session import RawSession
 from tests.servers.running import Running, serve
-from tests.servers.visitors import node, python, python_1
+from tests.servers.visitors import Seen, Visitor, node, python, python_1, returned
 
-#: Prints what a client saw, given a URL, the folder of the tools' files and a name for these.
-VISITORS: dict[str, Callable[..., str]] = {
-    "python-2": partial(python, "session_python.py"),
-    "python-1": partial(python_1, "session_python_1.py"),
-    "typescript-2": partial(node, "session_client.mjs"),
-    "typescript-1": partial(node, "session_sdk.mjs"),
+#: Programs that visit, given an URL, the folder of the tools' files and a name for these.
+VISITORS: dict[str, Visitor] = {
+    "python-2": python("session_python.py"),
+    "python-1": python_1("session_python_1.py"),
+    "typescript-2": node("session_client.mjs"),
+    "typescript-1": node("session_sdk.mjs"),
 }
 CHANGED, CLOCK = "notifications/tools/list_changed", "site://clock"
+SITE = "tests.servers.session_site:application"
+#: Where connections of a visit are cut.
+CUTS: dict[str, list[Cut]] = {
+    "whole": [],
+    "cut": [
+        Cut(rb"tools/list_changed[^\n]*\n\n"),
+        Cut(rb'"progress":5,"total":20[^\n]*\n\n', extra=20),
+    ],
+    "unseen": [
+        Cut(rb"tools/list_changed[^\n]*\n\n", unseen=True),
+        Cut(rb'"progress":5,"total":20[^\n]*\n\n', unseen=True),
+    ],
+}
+SERVERS: dict[str, dict[str, Any]] = {
+    "gevent": {"max_streams": 4, "keepalive": 0.2},
+    "gthread": {"max_streams": 4, "keepalive": 0.2},
+}
+#: Servers that end each connection early: one has one thread, the streams of the other may not live long.
+IMPATIENT: dict[str, dict[str, Any]] = {"sync": {}, "gevent": {"stream_lifetime": 0.2}}
 
 pytestmark = pytest.mark.timeout(600)  # the first visit installs its client
 
 
-@pytest.fixture(scope="module", params=["gevent", "gthread"])
-def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    folder = tmp_path_factory.mktemp(request.param)
-    options = {"max_streams": 4, "keepalive": 0.2, "stream_retry": 0.1}
-    with serve(request.param, folder, app="tests.servers.session_site:application", **options) as server:
-        yield server
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[tuple[str, bool], Running]]:
+    """Servers by name and by whether they are impatient."""
+    with ExitStack() as stack:
+        running = {
+            (kind, impatient): stack.enter_context(
+                serve(kind, tmp_path_factory.mktemp(kind), app=SITE, stream_retry=0.1, **options)
+            )
+            for impatient, kinds in ((False, SERVERS), (True, IMPATIENT))
+            for kind, options in kinds.items()
+        }
+        yield running
         # A message that is wrong ends in the log of a server whose client has gone.
-        assert "Traceback" not in server.log(), server.log()
+        for server in running.values():
+            assert "Traceback" not in server.log(), server.log()
 
 
-def visit(visitor: str, running: Running, name: str, *cuts: Cut) -> dict[str, Any]:
-    """What the client saw."""
-    with Proxy(running.port) as proxy:
-        for cut in cuts:
-            proxy.arm(cut)
-        printed = VISITORS[visitor](proxy.url, str(running.folder), name)
-        for _ in cuts:
-            proxy.wait()
-    seen: dict[str, Any] = json.loads(printed.splitlines()[-1])
-    return seen
+@dataclass(frozen=True)
+class Visited:
+    """What a client saw of the servers, by visit, and the proxies that were to cut its connections."""
+
+    visitor: str
+    seen: dict[tuple[str, str], Seen]
+    proxies: dict[tuple[str, str], Proxy]
+
+
+@pytest.fixture(scope="module", params=VISITORS)
+def visited(request: pytest.FixtureRequest, servers: dict[tuple[str, bool], Running]) -> Iterator[Visited]:
+    visits: dict[tuple[str, str], list[str]] = {}
+    with ExitStack() as stack:
+        proxies: dict[tuple[str, str], Proxy] = {}
+        for kind in SERVERS:
+            running = servers[kind, False]
+            for how, cuts in CUTS.items():
+                proxy = proxies[kind, how] = stack.enter_context(Proxy(running.port))
+                for cut in cuts:
+                    proxy.arm(cut)
+                visits[kind, how] = [proxy.url, str(running.folder), f"{how}-{request.param}"]
+        for kind in IMPATIENT:
+            running = servers[kind, True]
+            visits[kind, "poll"] = [running.url, str(running.folder), f"poll-{request.param}", "poll"]
+        seen = VISITORS[request.param](list(visits.values()))
+        yield Visited(request.param, dict(zip(visits, seen, strict=True)), proxies)
 
 
 def check(seen: dict[str, Any], running: Running, name: str) -> None:
@@ -66,50 +108,35 @@ def check(seen: dict[str, Any], running: Running, name: str) -> None:
     assert RawSession(running.port, "2025-11-25").status(seen["session"]) == 404
 
 
-@pytest.mark.parametrize("visitor", VISITORS)
-def test_a_client_works_in_a_session(running: Running, visitor: str) -> None:
-    name = f"whole-{visitor}"
-    seen = visit(visitor, running, name)
-    check(seen, running, name)
+@pytest.mark.parametrize("server", SERVERS)
+def test_a_client_works_in_a_session(visited: Visited, servers: dict[tuple[str, bool], Running], server: str) -> None:
+    check(returned(visited.seen[server, "whole"]), servers[server, False], f"whole-{visited.visitor}")
 
 
-@pytest.mark.parametrize("visitor", VISITORS)
-def test_a_client_whose_connections_are_cut_misses_nothing(running: Running, visitor: str) -> None:
+@pytest.mark.parametrize("server", SERVERS)
+def test_a_client_whose_connections_are_cut_misses_nothing(
+    visited: Visited, servers: dict[tuple[str, bool], Running], server: str
+) -> None:
     """The GET stream is cut behind its first message, a call inside its sixth progress."""
-    name = f"cut-{visitor}"
-    cuts = [
-        Cut(rb"tools/list_changed[^\n]*\n\n"),
-        Cut(rb'"progress":5,"total":20[^\n]*\n\n', extra=20),
-    ]
-    seen = visit(visitor, running, name, *cuts)
-    check(seen, running, name)
+    check_cut(visited, servers, server, "cut")
 
 
-@pytest.mark.parametrize("visitor", VISITORS)
-def test_a_client_misses_nothing_that_a_dead_connection_took(running: Running, visitor: str) -> None:
+@pytest.mark.parametrize("server", SERVERS)
+def test_a_client_misses_nothing_that_a_dead_connection_took(
+    visited: Visited, servers: dict[tuple[str, bool], Running], server: str
+) -> None:
     """The server still thinks that it reaches the client where it was."""
-    name = f"unseen-{visitor}"
-    cuts = [
-        Cut(rb"tools/list_changed[^\n]*\n\n", unseen=True),
-        Cut(rb'"progress":5,"total":20[^\n]*\n\n', unseen=True),
-    ]
-    seen = visit(visitor, running, name, *cuts)
-    check(seen, running, name)
+    check_cut(visited, servers, server, "unseen")
 
 
-@pytest.fixture(scope="module", params=["sync", "gevent"])
-def impatient(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A server that ends each connection early: it has one thread, or its streams may not live long."""
-    folder = tmp_path_factory.mktemp(request.param)
-    options = {} if request.param == "sync" else {"stream_lifetime": 0.2}
-    app = "tests.servers.session_site:application"
-    with serve(request.param, folder, app=app, stream_retry=0.1, **options) as server:
-        yield server
-        assert "Traceback" not in server.log(), server.log()
+def check_cut(visited: Visited, servers: dict[tuple[str, bool], Running], server: str, how: str) -> None:
+    seen = returned(visited.seen[server, how])
+    for _ in CUTS[how]:
+        visited.proxies[server, how].wait()
+    check(seen, servers[server, False], f"{how}-{visited.visitor}")
 
 
-@pytest.mark.parametrize("visitor", VISITORS)
-def test_a_client_polls_until_it_has_its_answer(impatient: Running, visitor: str) -> None:
+@pytest.mark.parametrize("server", IMPATIENT)
+def test_a_client_polls_until_it_has_its_answer(visited: Visited, server: str) -> None:
     """Connections that end without an event leave the client where it was."""
-    printed = VISITORS[visitor](impatient.url, str(impatient.folder), f"poll-{visitor}", "poll")
-    assert json.loads(printed.splitlines()[-1]) == {"polled": "polled"}
+    assert visited.seen[server, "poll"] == {"polled": "polled"}

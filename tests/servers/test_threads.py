@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,7 +11,8 @@ import pytest
 
 from tests.contrib.hooked import LEGACY, Streams, hooked, process, sessions_ended_once
 from tests.servers.raw_session import RawSession, Stream
-from tests.servers.running import BOUND, ROOT, Running, eventually, serve
+from tests.servers.running import BOUND, Running, eventually, serve
+from tests.servers.visitors import python, returned
 
 THREADS = 8
 
@@ -79,9 +77,7 @@ def test_sigterm_ends_it_though_streams_are_open(running: Running) -> None:
 def test_the_official_client_works_while_no_stream_is_to_be_had(tmp_path: Path) -> None:
     with serve("gthread", tmp_path, app="examples.everything:application") as running, ExitStack() as stack:
         ask_for_streams(stack, running)
-        command = [sys.executable, str(ROOT / "tests/servers/clients/python_sdk.py"), running.url, "legacy"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=ROOT)
-        assert done.returncode == 0, done.stderr
-        seen = json.loads(done.stdout.splitlines()[-1])
+        (seen,) = python("python_sdk.py")([(running.url, "legacy")])
+        seen = returned(seen)
         assert seen["text"]
         assert seen["progress"] == [0, 50, 100]

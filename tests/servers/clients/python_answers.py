@@ -1,14 +1,12 @@
-"""``python python_answers.py URL MODE``: the official Python SDK, 2.x, answers all that can be asked."""
+"""``python python_answers.py VISITS``, each ``URL MODE``: the official Python SDK, 2.x, answers all that is asked."""
 
 from __future__ import annotations
 
-import asyncio
-import json
-import sys
 from typing import Any
 
 from mcp import Client
 from mcp_types import CreateMessageResult, ElicitResult, ListRootsResult, Root, TextContent
+from visits import make_visits
 
 
 async def visit(url: str, mode: str) -> dict[str, Any]:
@@ -50,4 +48,4 @@ async def visit(url: str, mode: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(visit(*sys.argv[1:]))))
+    make_visits(visit)

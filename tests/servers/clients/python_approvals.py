@@ -1,17 +1,15 @@
-"""``python python_approvals.py URL MODE ORDER ANSWERS``: the official Python SDK, 2.x, has an order paid back.
+"""``python python_approvals.py VISITS``, each ``URL MODE ORDER ANSWERS``: refunds by the official Python SDK, 2.x.
 
-``ANSWERS`` is a JSON list of the results that its user gives, in order; ``null``: it cannot be asked.
+``ANSWERS`` is a list of the results that its user gives, in order; ``null``: it cannot be asked.
 """
 
 from __future__ import annotations
 
-import asyncio
-import json
-import sys
 from typing import Any
 
 from mcp import Client, MCPError
 from mcp_types import ElicitResult
+from visits import make_visits
 
 
 async def visit(url: str, mode: str, order: str, answers: list[dict[str, Any]] | None) -> dict[str, Any]:
@@ -34,4 +32,4 @@ async def visit(url: str, mode: str, order: str, answers: list[dict[str, Any]] |
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(visit(*sys.argv[1:4], json.loads(sys.argv[4])))))
+    make_visits(visit)

@@ -1,15 +1,13 @@
-"""``python python_approvals_1.py URL ORDER ANSWERS``: as ``python_approvals``, with the official Python SDK, 1.x."""
+"""``python python_approvals_1.py VISITS``, each ``URL ORDER ANSWERS``: the official Python SDK, 1.x, does the same."""
 
 from __future__ import annotations
 
-import asyncio
-import json
-import sys
 from typing import Any
 
 from mcp import ClientSession
 from mcp.client.streamable_http import streamablehttp_client
 from mcp.types import ElicitResult
+from visits import make_visits
 
 
 async def visit(url: str, order: str, answers: list[dict[str, Any]] | None) -> dict[str, Any]:
@@ -38,4 +36,4 @@ async def visit(url: str, order: str, answers: list[dict[str, Any]] | None) -> d
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(visit(sys.argv[1], sys.argv[2], json.loads(sys.argv[3])))))
+    make_visits(visit)

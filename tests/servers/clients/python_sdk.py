@@ -1,14 +1,15 @@
-"""``python python_sdk.py URL MODE``: the official Python SDK, 2.x, in its mode ``legacy``, ``auto`` or a revision."""
+"""``python python_sdk.py VISITS``, each ``URL MODE``: the official Python SDK, 2.x.
+
+``MODE`` is ``legacy``, ``auto`` or a revision.
+"""
 
 from __future__ import annotations
 
-import asyncio
-import json
-import sys
 from typing import Any
 
 from mcp import Client
 from mcp_types import PromptReference
+from visits import make_visits
 
 
 async def visit(url: str, mode: str) -> dict[str, Any]:
@@ -49,4 +50,4 @@ async def visit(url: str, mode: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(visit(*sys.argv[1:]))))
+    make_visits(visit)

@@ -1,16 +1,14 @@
-"""``python python_sdk_1.py URL``: the official Python SDK, 1.x, which speaks the session era only."""
+"""``python python_sdk_1.py VISITS``, each ``URL``: the official Python SDK, 1.x, which speaks the session era only."""
 
 from __future__ import annotations
 
-import asyncio
-import json
-import sys
 from typing import Any
 
 from mcp import ClientSession
 from mcp.client.streamable_http import streamablehttp_client
 from mcp.types import PromptReference
 from pydantic import AnyUrl
+from visits import make_visits
 
 
 async def visit(url: str) -> dict[str, Any]:
@@ -48,4 +46,4 @@ async def visit(url: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(visit(sys.argv[1]))))
+    make_visits(visit)

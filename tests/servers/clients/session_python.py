@@ -1,14 +1,13 @@
-"""``python session_python.py URL FOLDER NAME [poll]``: the official Python SDK, 2.x, in a session."""
+"""``python session_python.py VISITS``, each ``URL FOLDER NAME [poll]``: the official Python SDK, 2.x, in a session."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import sys
 from typing import Any
 
 from mcp import Client
 from session_steps import Steps
+from visits import make_visits
 
 
 async def cancel(call: asyncio.Task[Any]) -> None:
@@ -26,4 +25,4 @@ async def visit(url: str, folder: str, name: str, what: str = "") -> dict[str, A
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(visit(*sys.argv[1:]))))
+    make_visits(visit)

@@ -1,10 +1,8 @@
-"""``python session_python_1.py URL FOLDER NAME [poll]``: the official Python SDK, 1.x, in a session."""
+"""``python session_python_1.py VISITS``, each ``URL FOLDER NAME [poll]``: the Python SDK, 1.x, in a session."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import sys
 from typing import Any
 
 from mcp import ClientSession
@@ -12,6 +10,7 @@ from mcp.client.streamable_http import streamablehttp_client
 from mcp.types import CancelledNotification, CancelledNotificationParams, ClientNotification
 from pydantic import AnyUrl
 from session_steps import Steps
+from visits import make_visits
 
 
 async def visit(url: str, folder: str, name: str, what: str = "") -> dict[str, Any]:
@@ -35,4 +34,4 @@ async def visit(url: str, folder: str, name: str, what: str = "") -> dict[str, A
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(visit(*sys.argv[1:]))))
+    make_visits(visit)
