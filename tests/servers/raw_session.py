@@ -73,13 +73,13 @@ class Stream(closing["Stream"]):
         line = b""
         while not line.endswith(b"\n"):
             try:
-                byte = self._answer.read(1)
+                piece = self._answer.readline()
             except (http.client.IncompleteRead, ConnectionResetError):
                 return None
-            if not byte:
+            if not piece:
                 self.whole = True
                 return None
-            line += byte
+            line += piece
         return line[:-1].decode()
 
     def close(self) -> None:
