@@ -46,7 +46,7 @@ NO_ANSWER = Answer(b"", 202, ok=False)
 class Exchange:
     """Runs one callback and hands on what it emits.
 
-    The callback's side is a ``context.Sink``; the request's side is ``first``, ``messages`` and
+    The callback's side is a ``sink.Sink``; the request's side is ``first``, ``messages`` and
     ``leave``.
 
     Args:

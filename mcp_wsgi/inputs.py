@@ -1,7 +1,7 @@
 """What a server can ask of its client: to fill in a form, open a page, sample a model, list its roots.
 
-Values and rules only. How a question travels differs by era: ``questions`` has the session era,
-``rounds`` the modern one.
+Values and rules only. How a question travels differs by era: ``direct`` and ``questions`` have the
+session era, ``rounds`` the modern one.
 """
 
 from __future__ import annotations
