@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from mcp_wsgi.errors import OptionError
+from mcp_wsgi.excerpts import shorten
 from mcp_wsgi.levels import LEVELS
 
 __all__ = ["OPTIONS", "Option", "Options"]
@@ -450,5 +451,4 @@ def _unknown(name: str) -> str:
 def _shown(name: str, value: Any) -> str:
     if name == "secret_key":
         return "something else"
-    shown = repr(value)
-    return shown if len(shown) <= 200 else shown[:200] + "..."
+    return shorten(repr(value), 200)
