@@ -25,7 +25,6 @@ log = logging.getLogger("mcp_wsgi")
 #: How often, and how many seconds apart, a client that comes back looks whether its old connection has gone.
 _HANDOVER_LOOKS, _HANDOVER_PAUSE = 50, 0.02
 
-
 #: The header field that names a session.
 SESSION_ID = "Mcp-Session-Id"
 
