@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 from mcp_wsgi.jsonrpc import Id, encode_notification
+from mcp_wsgi.problems import quote
 from mcp_wsgi.sink import Sink
 
 __all__ = ["Progress", "finite"]
@@ -80,5 +81,5 @@ def finite(value: float) -> float:
     except OverflowError:  # an integer beyond what a float holds
         is_finite = False
     if not is_finite:
-        raise ValueError(f"progress must be finite, not {value!r}")
+        raise ValueError(f"progress must be finite, not {quote(value)}")
     return value if type(value) is int or type(value) is float else float(value)

@@ -12,14 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gunicorn.config import Config  # type: ignore[import-untyped]
 
 from mcp_wsgi.cli import serving
 from mcp_wsgi.cli.serving import AddressError, Facts, Settings, build, facts, listen
 from mcp_wsgi.cli.targets import TargetError
 from mcp_wsgi.contrib.gunicorn import post_worker_init
 from mcp_wsgi.errors import ConfigurationError, OptionError
+from mcp_wsgi.options import OPTIONS
 from mcp_wsgi.testing import Client
-from mcp_wsgi.wsgi.app import MCPApp
+from mcp_wsgi.wsgi.app import _MAX_STREAMS, MCPApp
 
 SERVER = """
 from mcp_wsgi import MCPServer
@@ -215,6 +217,24 @@ def test_only_gthread_workers_have_threads() -> None:
     with listen("127.0.0.1", 0) as listener:
         config = serving._configuration(Settings(target="shop_server"), listener, lambda: None)
     assert (config["threads"], config["reload_extra_files"]) == (1, [])
+
+
+def test_a_gevent_worker_has_room_for_all_that_the_application_holds() -> None:
+    with listen("127.0.0.1", 0) as listener:
+        config = serving._configuration(Settings(target="shop_server"), listener, lambda: None)
+    assert config["worker_connections"] > _MAX_STREAMS["greenlets"] + OPTIONS["max_calls"].default
+    assert set(config) <= set(Config().settings)
+
+
+def test_a_key_of_the_environment_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MCP_WSGI_SECRET_KEY", "short")
+    with pytest.raises(ConfigurationError, match=r"^MCP_WSGI_SECRET_KEY: option secret_key: "):
+        serving._key(Settings(target="shop_server"))
+
+
+def test_a_key_that_is_an_option_goes_before_that_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MCP_WSGI_SECRET_KEY", "the key of the environment")
+    assert serving._key(Settings(target="shop_server", options={"secret_key": "another key"})) == "another key"
 
 
 def test_a_worker_that_cannot_load_its_target_gives_up(target: Path) -> None:

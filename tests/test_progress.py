@@ -96,7 +96,10 @@ def test_two_threads_that_flush_send_once() -> None:
     assert sink.steps == [1]
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf"), 10**400, Decimal("NaN")])
+@pytest.mark.parametrize(
+    "value",
+    [float("nan"), float("inf"), float("-inf"), 10**400, pytest.param(10**5000, id="long"), Decimal("NaN")],
+)
 def test_a_number_that_is_not_finite_is_refused(value: Any) -> None:
     """S26-PROG-03: also where nobody listens, so that it shows before somebody does."""
     for token in ("t", None):

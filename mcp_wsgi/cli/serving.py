@@ -24,7 +24,7 @@ import msgspec
 
 from mcp_wsgi.cli.targets import TargetError, file_of, load
 from mcp_wsgi.contrib.gunicorn import post_worker_init
-from mcp_wsgi.errors import ConfigurationError
+from mcp_wsgi.errors import ConfigurationError, OptionError
 from mcp_wsgi.handler import Handler
 from mcp_wsgi.http_client import WSGIApplication
 from mcp_wsgi.options import Options
@@ -44,6 +44,11 @@ _BACKLOG = 2048
 # ends the streams; of an application that is none of ours it is the time that its streams get.
 _WORKER_TIMEOUT = 120
 _GRACE = 10
+# Of a gevent worker. One beyond would wait without a word, whereas the application says when there is too much: it
+# holds 4096 streams and 1000 calls unless it is told otherwise.
+_CONNECTIONS = 10_000
+# Not only an option of the command: those can be read by every user of the machine.
+_KEY_VARIABLE = "MCP_WSGI_SECRET_KEY"
 
 
 class AddressError(ConfigurationError):
@@ -273,8 +278,7 @@ def serve(settings: Settings, *, say: Say, warn: Say) -> None:
         raise ConfigurationError("gunicorn needs a POSIX system; serve the application with waitress, for instance")
     known = check(settings)
     listener = listen(settings.host, settings.port)
-    # One key for all workers: any of them reads a cursor or a requestState that another one wrote.
-    implied: dict[str, Any] = {"secret_key": settings.options.get("secret_key") or generate_key()}
+    implied: dict[str, Any] = {"secret_key": _key(settings)}
     if _is_loopback(listener):
         # A hostile page can give its own name the address 127.0.0.1, but not change the Host it sends.
         implied["hosts"] = (*_LOOPBACK_NAMES, _bracketed(settings.host), *settings.app_options.get("hosts", ()))
@@ -283,6 +287,16 @@ def serve(settings: Settings, *, say: Say, warn: Say) -> None:
     words = _words(settings, known, _url(listener, settings.host, known.path))
     _let_signals_end_new_workers()
     _gunicorn(settings, implied, listener, lambda: say(words)).run()
+
+
+def _key(settings: Settings) -> Any:
+    """One key for all workers: any of them reads a cursor or a requestState that another one wrote."""
+    if key := settings.options.get("secret_key"):
+        return key
+    try:
+        return Options.build({"secret_key": os.environ.get(_KEY_VARIABLE) or generate_key()}).secret_key
+    except OptionError as error:
+        raise ConfigurationError(f"{_KEY_VARIABLE}: {error}") from error
 
 
 def _exposure(host: str, known: Facts) -> str:
@@ -326,6 +340,7 @@ def _configuration(settings: Settings, listener: socket.socket, when_ready: Call
         "workers": settings.workers,
         "worker_class": settings.worker_class,
         "threads": settings.threads if settings.worker_class == "gthread" else 1,
+        "worker_connections": _CONNECTIONS,
         "timeout": _WORKER_TIMEOUT,
         "graceful_timeout": _GRACE,
         "loglevel": settings.log_level,

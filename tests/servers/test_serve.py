@@ -12,12 +12,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from mcp_wsgi.http_client import HTTPTransport
 from mcp_wsgi.revisions import SUPPORTED
 from mcp_wsgi.testing import Client
+from tests.servers.raw_session import RawSession
 from tests.servers.running import BOUND, ROOT, eventually
 
 SERVER = """
@@ -212,6 +214,15 @@ def test_a_target_that_cannot_be_loaded_ends_it_with_exit_code_2(tmp_path: Path,
     assert served.out == ""
     assert served.err.count(words) == 1
     assert served.err.startswith("mcp-wsgi: ")
+
+
+def test_a_key_of_the_environment_outlives_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MCP_WSGI_SECRET_KEY", "the key of the environment")
+    with serving(tmp_path) as served:
+        session = RawSession(urlsplit(served.url).port or 0, "2025-11-25")
+    with serving(tmp_path, "--port", str(session.port)):
+        assert session.status(session.id) == 200
+        assert session.status("x" + session.id) == 404
 
 
 def test_a_change_of_the_file_is_noticed_with_reload(tmp_path: Path) -> None:
