@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mcp_wsgi.call import Call
 from mcp_wsgi.errors import Cancelled, ConfigurationError, InternalError, MCPError, ResourceNotFound
-from mcp_wsgi.excerpts import MAX_SENTENCE, shorten
+from mcp_wsgi.excerpts import MAX_SENTENCE, quote_text, shorten
 from mcp_wsgi.inputs import InputRequired
 from mcp_wsgi.problems import quote
 from mcp_wsgi.revisions import Revision
@@ -62,7 +62,7 @@ def error_code(error: MCPError, revision: Revision) -> int:
     if code == _NOT_FOUND or isinstance(error, ResourceNotFound):
         return revision.not_found_code
     if code in _MCP_CODES and revision.modern and code not in _ASSIGNED:
-        log.error("the error code %d is reserved for MCP: %s", code, shorten(str(error), MAX_SENTENCE))
+        log.error("the error code %d is reserved for MCP: %s", code, quote_text(str(error), MAX_SENTENCE))
         return InternalError.code
     return code
 

@@ -322,7 +322,7 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
             "seconds",
             _number(0, _MONTH, above=True),
             "How long a call may go without a result or a message to its client; then the client gets an "
-            "internal error and the call is cancelled.",
+            "internal error. The call is cancelled; in a stored session it goes on, as long as that lives.",
         ),
         "input_timeout": Option(
             300.0,
@@ -377,15 +377,16 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
             "streams",
             _streams,
             "Most listen and GET streams that a process holds open; more are refused with 503. None: 4096 in "
-            "greenlets, 1 in threads, where each stream keeps a thread from other work. A server with one thread "
-            "holds none. When all places are taken, clients that have read nothing for two keepalives lose theirs, "
-            "under gunicorn.",
+            "greenlets, 1 in threads, where each stream keeps a thread from other work. A server that says that it "
+            "has one thread holds none; gthread and waitress do not say so: set 0 there. When all places are taken, "
+            "clients that have not read the last notice for two keepalives lose theirs, under gunicorn.",
         ),
         "max_listens_per_principal": Option(
             16,
             "streams",
             _count(1),
-            "Most listen streams of one principal; those of unknown callers count in max_streams only.",
+            "Most listen streams of one principal, and as many GET streams; those of unknown callers count in "
+            "max_streams only.",
         ),
         "event_log": Option(
             256,

@@ -9,7 +9,8 @@ import base64
 import hashlib
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -24,6 +25,8 @@ __all__ = [
     "Settings",
     "belongs",
     "is_session_id",
+    "kept_capabilities",
+    "kept_info",
     "new_session_id",
     "principal_id",
 ]
@@ -39,6 +42,17 @@ _ID_BYTES = 24
 # Source: basic/transports, "Session Management": "only visible ASCII characters".
 _VISIBLE = re.compile(rf"[\x21-\x7e]{{1,{MAX_SESSION_ID}}}")
 _MAX_PRINCIPAL = 200
+
+# Of what a client says of itself, and a session remembers as long as it lives: bytes of JSON, and values in it, each
+# of which takes far more memory than the two bytes that it may be written with.
+_MAX_CLIENT_BYTES = 4096
+_MAX_CLIENT_VALUES = 200
+_MAX_NAME = 50
+#: What is kept of a client's information and capabilities where all of them would be too much.
+_INFO = ("name", "title", "version")
+_CAPABILITIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"roots": ("listChanged",), "sampling": ("context", "tools"), "elicitation": ("form", "url")}
+)
 
 
 class SessionRecord(msgspec.Struct, frozen=True):
@@ -145,3 +159,27 @@ def new_session_id(random_bytes: Callable[[int], bytes] = secrets.token_bytes) -
         random_bytes: Returns that many bytes, fit for cryptography.
     """
     return base64.urlsafe_b64encode(random_bytes(_ID_BYTES)).decode("ascii")
+
+
+def kept_info(info: dict[str, Any], max_bytes: int = _MAX_CLIENT_BYTES) -> dict[str, Any]:
+    """What a session remembers of a client's information: all of it, or if that is too much, its names and version."""
+    if _fits(info, max_bytes):
+        return info
+    return {key: info[key][:_MAX_NAME] for key in _INFO if isinstance(info.get(key), str)}
+
+
+def kept_capabilities(capabilities: dict[str, Any], max_bytes: int = _MAX_CLIENT_BYTES) -> dict[str, Any]:
+    """What a session remembers of a client's capabilities: all, or if that is too much, those of the protocol."""
+    if _fits(capabilities, max_bytes):
+        return capabilities
+    return {
+        name: {key: value[key] if isinstance(value[key], bool) else {} for key in keys if key in value}
+        for name, keys in _CAPABILITIES.items()
+        if isinstance(value := capabilities.get(name), dict)
+    }
+
+
+def _fits(value: dict[str, Any], max_bytes: int) -> bool:
+    text = msgspec.json.encode(value)
+    # Commas of texts count too, which can only keep less.
+    return len(text) <= max_bytes and sum(map(text.count, (b",", b"[", b"{"))) <= _MAX_CLIENT_VALUES

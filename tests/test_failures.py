@@ -82,3 +82,9 @@ def test_words_are_shown_where_that_is_opted_for() -> None:
 
     with pytest.raises(InternalError, match="KeyError: 'secret'"):
         run(dispatcher(Broken(), expose_errors=True), "tools/list")
+
+
+def test_what_an_error_says_writes_no_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    error_code(MCPError("no such thing: x\n\x1b[31mERROR all is lost", code=-32050), NEW)
+    (record,) = caplog.records
+    assert record.getMessage().isprintable()

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import base64
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from time import time
-from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
 from mcp_wsgi.sealing import SealBroken, Sealer
-from mcp_wsgi.sessions import SessionRecord, Settings
+from mcp_wsgi.sessions import SessionRecord, Settings, kept_capabilities, kept_info
 from mcp_wsgi.stores import Ended, SessionStore
 
 __all__ = ["SignedStore"]
@@ -28,13 +27,6 @@ _NONCE_BYTES = 16
 # these an id stays below 4 KiB as long as the mount has no more than 500 characters.
 _MAX_INFO = 1024
 _MAX_CAPABILITIES = 1024
-_MAX_NAME = 50
-
-#: What is kept of a client's information and capabilities where all of them would be too much.
-_INFO = ("name", "title", "version")
-_CAPABILITIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"roots": ("listChanged",), "sampling": ("context", "tools"), "elicitation": ("form", "url")}
-)
 
 
 class _Payload(msgspec.Struct, frozen=True, array_like=True):
@@ -80,13 +72,12 @@ class SignedStore(SessionStore):
     def create(self, record: SessionRecord, state: dict[str, Any]) -> str:
         """Make an id that says what was settled; there is always one more.
 
-        Too much about the client is cut down: to its name, title and version, and to the
-        capabilities that the protocol itself knows.
+        Too much about the client is cut down, further than elsewhere; see ``kept_info``.
         """
         payload = _Payload(
             record.revision,
-            _fitting(record.client_info, _essential_info, _MAX_INFO),
-            _fitting(record.capabilities, _essential_capabilities, _MAX_CAPABILITIES),
+            kept_info(record.client_info, _MAX_INFO),
+            kept_capabilities(record.capabilities, _MAX_CAPABILITIES),
             record.principal,
             record.mount,
             int(self._clock()),
@@ -178,21 +169,3 @@ class SignedStore(SessionStore):
     def __len__(self) -> int:
         """0."""
         return 0
-
-
-def _fitting(
-    value: dict[str, Any], essential: Callable[[dict[str, Any]], dict[str, Any]], limit: int
-) -> dict[str, Any]:
-    return value if len(msgspec.json.encode(value)) <= limit else essential(value)
-
-
-def _essential_info(info: dict[str, Any]) -> dict[str, Any]:
-    return {key: info[key][:_MAX_NAME] for key in _INFO if isinstance(info.get(key), str)}
-
-
-def _essential_capabilities(capabilities: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: {key: value[key] if isinstance(value[key], bool) else {} for key in keys if key in value}
-        for name, keys in _CAPABILITIES.items()
-        if isinstance(value := capabilities.get(name), dict)
-    }

@@ -25,7 +25,7 @@ from mcp_wsgi.errors import (
     UnsupportedMediaType,
     UnsupportedProtocolVersion,
 )
-from mcp_wsgi.excerpts import MAX_SENTENCE, quote_text, shorten
+from mcp_wsgi.excerpts import MAX_SENTENCE, quote_text
 from mcp_wsgi.failures import is_for_client, is_logged
 from mcp_wsgi.handler import Handler, ListKind
 from mcp_wsgi.jsonrpc import Batch, Id, Invalid, Message, Request, parse
@@ -191,8 +191,9 @@ class MCPApp:
         """Let streams go whose clients read nothing while others want their places; TCP would take a quarter hour."""
         now, patience = self._clock(), 2 * self.options.keepalive
         for stream in tuple(self._streams):
-            if stream.unread(now) > patience:
-                log.info("a client has read nothing of its stream for %.0f s: its connection is broken", patience)
+            # Answers of calls may be long and their clients' lines slow; of a notice that is not to be expected.
+            if stream.placed and stream.unread(now) > patience:
+                log.info("a client has not read the last notice for %.0f s: its connection is broken", patience)
                 stream.cut()
 
     def _workers(self) -> Crew:
@@ -478,7 +479,9 @@ def _refusal(request: HttpRequest, error: BaseException, identity: Id | None) ->
 
 
 def _target(request: HttpRequest) -> str:
-    return f"{shorten(request.method)} {quote_text(request.path)}"
+    # Servers pass on methods that are none.
+    method = request.method
+    return f"{method if method.isascii() and method.isalpha() else quote_text(method)} {quote_text(request.path)}"
 
 
 # --- environ --------------------------------------------------------------------------------------

@@ -27,9 +27,12 @@ from mcp_wsgi.wsgi.headers import Accepted
 from mcp_wsgi.wsgi.http import HttpReply
 from mcp_wsgi.wsgi.replies import answer_reply, stream_reply
 
-__all__ = ["Calls", "progress_token"]
+__all__ = ["MAX_TOKEN", "Calls", "progress_token"]
 
 log = logging.getLogger("mcp_wsgi")
+
+#: Most characters of a progress token, which each report repeats.
+MAX_TOKEN = 1024
 
 #: Makes the answer of a call in the worker that it is given to.
 Work = Callable[[Exchange], Answer]
@@ -174,7 +177,8 @@ class Calls:
         except MCPError as error:
             return self.failure(call, error)
         except Cancelled:
-            return self.failure(call, InternalError("Cancelled"))
+            # Whoever cancelled it has been answered, or wants no answer.
+            return self._telling(call, InternalError("Cancelled"))
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt) and not self._crew().concurrent:
                 raise  # on the caller's own thread it is the user's wish to end the process
@@ -334,12 +338,17 @@ class Calls:
         except BaseException:
             session.release()
             raise
+
+        def given_up() -> Answer:
+            seat.let_go()
+            return late()
+
         recorded = RecordedExchange(
             crew,
             self._options,
             self._clock,
             streaming=accept.sse,
-            late=late,
+            late=given_up,
             log=lambda: seat.live.log,
             polls=session.revision.polls,
             holds=self._dispatcher.holds_streams,
@@ -384,7 +393,7 @@ class _Seat:
         SessionNotFound: It has ended meanwhile.
     """
 
-    __slots__ = ("_ids", "_left", "_session", "_turn", "live")
+    __slots__ = ("_held", "_ids", "_left", "_session", "_turn", "live")
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -392,6 +401,7 @@ class _Seat:
         self._ids: list[Id] = []
         self._turn: Turn | None = None
         self._left = False
+        self._held = [None]  # taken out in one step
 
     def take(self, ids: Sequence[Id], exchange: RecordedExchange, crew: Crew, *, buffered: bool) -> None:
         """Register the calls, and queue up if they are buffered.
@@ -435,6 +445,14 @@ class _Seat:
             self.live.forget(identity)
         if self._turn is not None:
             self._turn.leave()
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Keep the session alive no longer: its caller waits for this call no more."""
+        try:
+            self._held.pop()
+        except IndexError:
+            return
         self._session.release()
 
 
@@ -447,6 +465,8 @@ def progress_token(meta: dict[str, Any]) -> Id | None:
     Source: basic/patterns/progress, "Progress Flow".
     """
     token = meta.get("progressToken")
-    if token is None or type(token) is str or type(token) is int:
+    if token is None or type(token) is int or (type(token) is str and len(token) <= MAX_TOKEN):
         return token
-    raise InvalidEnvelope('Invalid params: "_meta.progressToken" must be a string or an integer')
+    raise InvalidEnvelope(
+        f'Invalid params: "_meta.progressToken" must be an integer or a string of at most {MAX_TOKEN} characters'
+    )

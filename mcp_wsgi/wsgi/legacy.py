@@ -32,7 +32,7 @@ from mcp_wsgi.options import Options
 from mcp_wsgi.problems import quote
 from mcp_wsgi.questions import Questions
 from mcp_wsgi.revisions import DEFAULT_LEGACY, SUPPORTED, Revision, negotiate
-from mcp_wsgi.sessions import SessionRecord, principal_id
+from mcp_wsgi.sessions import SessionRecord, kept_capabilities, kept_info, principal_id
 from mcp_wsgi.wsgi.calls import Calls, progress_token
 from mcp_wsgi.wsgi.headers import Accepted
 from mcp_wsgi.wsgi.http import HttpReply, HttpRequest
@@ -136,7 +136,11 @@ class LegacyEndpoint:
             mount = request.mount
             client = call.client
             record = SessionRecord(
-                revision.name, dict(client.info), dict(client.capabilities), principal_id(principal), mount
+                revision.name,
+                kept_info(dict(client.info)),
+                kept_capabilities(dict(client.capabilities)),
+                principal_id(principal),
+                mount,
             )
             return keeper.open(record, state, channels)
 

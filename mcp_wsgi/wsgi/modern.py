@@ -140,7 +140,8 @@ class ModernEndpoint:
             return answer_reply(self._calls.failure(call, error), as_json=accept.json)
         caller = None if call.principal is None else call.principal.id
         listener = self._listeners().open(call.id, wanted, caller)
-        return stream_reply(listener.messages(self._options.keepalive, self._options.stream_lifetime), listener.close)
+        messages = listener.messages(self._options.keepalive, self._options.stream_lifetime)
+        return stream_reply(messages, listener.close, placed=True)
 
 
 def _envelope(params: dict[str, Any]) -> dict[str, Any]:

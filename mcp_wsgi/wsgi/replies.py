@@ -59,23 +59,38 @@ def answer_reply(answer: Answer, *, as_json: bool) -> HttpReply:
     return HttpReply(200, list(_STREAM_HEADERS), [event(answer.body)])
 
 
-def stream_reply(messages: Generator[Any, None, None], leave: Callable[[], None], retry: float = 0.0) -> HttpReply:
+def stream_reply(
+    messages: Generator[Any, None, None], leave: Callable[[], None], retry: float = 0.0, *, placed: bool = False
+) -> HttpReply:
     """A stream of messages.
 
     Args:
         messages: Encoded messages, or events with ids; ``None`` is the time for a keep-alive.
         leave: Called once if the client goes away before the last of them.
         retry: Seconds after which a client comes back that a mark was sent to.
+        placed: Whether it has one of the places that others may wait for.
     """
-    return HttpReply(200, list(_STREAM_HEADERS), Stream(messages, leave, retry))
+    return HttpReply(200, list(_STREAM_HEADERS), Stream(messages, leave, retry, placed=placed))
 
 
 class Stream:
-    """A WSGI body that owns where its messages come from: its ``close`` is how that learns of a disconnect."""
+    """A WSGI body that owns where its messages come from: its ``close`` is how that learns of a disconnect.
 
-    __slots__ = ("_clock", "_connection", "_ended", "_given", "_leave", "_messages", "_open", "_retry")
+    Attributes:
+        placed: Whether it has one of the places that others may wait for.
+    """
 
-    def __init__(self, messages: Generator[Any, None, None], leave: Callable[[], None], retry: float = 0.0) -> None:
+    __slots__ = ("_clock", "_connection", "_ended", "_given", "_leave", "_messages", "_open", "_retry", "placed")
+
+    def __init__(
+        self,
+        messages: Generator[Any, None, None],
+        leave: Callable[[], None],
+        retry: float = 0.0,
+        *,
+        placed: bool = False,
+    ) -> None:
+        self.placed = placed
         self._messages = messages
         self._leave = leave
         self._retry = retry
@@ -99,7 +114,7 @@ class Stream:
         streams.add(self)
 
     def unread(self, now: float) -> float:
-        """Seconds for which the server has been trying to send; a client that reads takes it at once."""
+        """Seconds for which the server has been trying to send what it was given last."""
         return now - self._given
 
     def cut(self) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Generator
 from typing import Any
+from weakref import WeakValueDictionary
 
 from mcp_wsgi.call import Call
 from mcp_wsgi.dispatcher import Dispatcher
@@ -74,6 +76,9 @@ class SessionEndpoint:
         self._crew = crew
         self._budget = budget
         self._clock = clock
+        # A share is there as long as a connection has a part of it.
+        self._shares: WeakValueDictionary[str, Budget] = WeakValueDictionary()
+        self._sharing = threading.Lock()
 
     def delete(self, request: HttpRequest, principal: Any) -> HttpReply:
         """End the session and all that it holds.
@@ -132,18 +137,18 @@ class SessionEndpoint:
             raise Overloaded("Overloaded: the server is shutting down", retry_after=Overloaded.LATER)
         reader = self._reader(session, last_event)
         try:
-            budget = self._placed(session, reader, returning=last_event is not None)
+            place = self._placed(session, reader, returning=last_event is not None)
             try:
                 # Held only then: what names no event must not prolong the session's life.
                 session.hold()
             except BaseException:
-                if budget is not None:
-                    budget.give()
+                if place is not None:
+                    place.give()
                 raise
         except BaseException:
             reader.close()
             raise
-        connection = _Connection(reader, session, budget)
+        connection = _Connection(reader, session, place)
         try:
             if reader.name == GET_STREAM:
                 self._refresh_channels(session, call)
@@ -151,9 +156,9 @@ class SessionEndpoint:
             connection.close()
             raise
         messages = self._messages(connection, polls=session.revision.polls, resumed=last_event is not None)
-        return stream_reply(messages, connection.close, self._options.stream_retry)
+        return stream_reply(messages, connection.close, self._options.stream_retry, placed=place is not None)
 
-    def _placed(self, session: Session, reader: Reader, *, returning: bool) -> Budget | None:
+    def _placed(self, session: Session, reader: Reader, *, returning: bool) -> _Place | None:
         """Take a place among the streams; ``None``: it needs none.
 
         Raises:
@@ -164,18 +169,28 @@ class SessionEndpoint:
             # It stands for the connection of a call, which was not counted either and is most likely dead.
             log.supersede(reader)
             return None
-        budget = self._budget()
-        if budget.take():
-            return budget
+        place = _Place(self._share(session.record.principal), self._budget())
+        if place.take():
+            return place
         # Known clients give up after two refusals, long before a keep-alive shows that their old connection,
         # which has the place, is dead.
         if returning and log.supersede(reader):
             pause = self._crew().event()
             for _ in range(_HANDOVER_LOOKS):
                 pause.wait(_HANDOVER_PAUSE)
-                if budget.take():
-                    return budget
+                if place.take():
+                    return place
         raise Overloaded("Overloaded: too many streams are open", retry_after=Overloaded.LATER)
+
+    def _share(self, principal: str | None) -> Budget | None:
+        """The streams that a principal may have open, which its connections share; ``None``: nobody's in particular."""
+        if principal is None:
+            return None
+        with self._sharing:
+            share = self._shares.get(principal)
+            if share is None:
+                share = self._shares[principal] = Budget(self._options.max_listens_per_principal)
+            return share
 
     def _reader(self, session: Session, last_event: str | None) -> Reader:
         log, signal = session.live.log, self._crew().event()
@@ -229,16 +244,39 @@ class SessionEndpoint:
             connection.close()
 
 
+class _Place:
+    """A place among the streams of one principal, if it is known, and among all."""
+
+    __slots__ = ("_budgets",)
+
+    def __init__(self, share: Budget | None, budget: Budget) -> None:
+        self._budgets = (budget,) if share is None else (share, budget)
+
+    def take(self) -> bool:
+        """Take it; ``False`` if there is none."""
+        for taken, budget in enumerate(self._budgets):
+            if not budget.take():
+                for other in self._budgets[:taken]:
+                    other.give()
+                return False
+        return True
+
+    def give(self) -> None:
+        """Give it back."""
+        for budget in self._budgets:
+            budget.give()
+
+
 class _Connection:
     """What one connection holds, to be given back once."""
 
-    __slots__ = ("_budget", "_open", "_session", "reader")
+    __slots__ = ("_open", "_place", "_session", "reader")
 
-    def __init__(self, reader: Reader, session: Session, budget: Budget | None) -> None:
+    def __init__(self, reader: Reader, session: Session, place: _Place | None) -> None:
         self._open = [None]  # taken out in one step
         self.reader = reader
         self._session = session
-        self._budget = budget
+        self._place = place
 
     def close(self) -> None:
         """Give all back; nothing, if it has been."""
@@ -248,5 +286,5 @@ class _Connection:
             return
         self.reader.close()
         self._session.release()
-        if self._budget is not None:
-            self._budget.give()
+        if self._place is not None:
+            self._place.give()

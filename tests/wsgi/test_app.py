@@ -578,6 +578,14 @@ def test_refusals_log_below_warning_and_break_no_line(caplog: pytest.LogCaptureF
     assert "\n" not in record.getMessage()
 
 
+@pytest.mark.parametrize("method", ["A\x1b[31mB", "GE\nT", "G\x9bT", "\udcff"])
+def test_a_method_that_is_none_writes_no_line_of_the_log(method: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "mcp_wsgi")
+    raw(site(), REQUEST_METHOD=method)
+    (record,) = caplog.records
+    assert record.getMessage().isprintable()
+
+
 @pytest.mark.parametrize("handler", [Handler, MCPServer, None, lambda: None, "shop"])
 def test_an_application_is_made_of_a_handler(handler: Any) -> None:
     with pytest.raises(ConfigurationError, match="takes an MCPServer or another Handler instance"):

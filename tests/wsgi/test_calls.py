@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -486,6 +487,40 @@ def test_at_its_deadline_the_caller_is_freed_and_the_work_goes_on() -> None:
     assert stage.seen.get(timeout=20) == ("a", False)
 
 
+def test_a_call_that_its_caller_gave_up_keeps_no_session_alive_and_ends_with_it() -> None:
+    clock = Clock()
+    stage = Stage(request_timeout=0.1, session_ttl=60, clock=clock, max_calls=1)
+    peer = stage.peer()
+    assert peer.post(call("work", 1, name="a")).code == -32603
+    assert stage.begun() == "a"
+    clock.now += 60
+    # Whoever comes next finds what has expired.
+    assert stage.peer(SECOND).opening.status == 503
+    assert stage.ended.get(timeout=20)[0] == "expired"
+    assert stage.seen.get(timeout=20) == ("a", True)
+
+
+@BOTH
+def test_a_call_that_missed_its_deadline_is_logged_once(version: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "mcp_wsgi")
+    over = threading.Event()
+
+    def work(ctx: Context) -> None:
+        try:
+            while True:
+                ctx.raise_if_cancelled()
+                time.sleep(0.01)
+        finally:
+            over.set()
+
+    client = connect(serving(work, workers="threads", request_timeout=0.2), version)
+    caplog.clear()
+    with pytest.raises(ProtocolError, match="too long"):
+        client.call_tool("work")
+    assert over.wait(20)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+
+
 def test_a_call_that_its_caller_gave_up_in_the_queue_never_begins() -> None:
     stage = Stage(request_timeout=0.1)
     peer = stage.peer()
@@ -684,13 +719,13 @@ def test_a_tool_may_part_with_a_client_that_comes_back() -> None:
 # --- tokens ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("token", [None, "", "a", 0, -1, 2**70])
+@pytest.mark.parametrize("token", [None, "", "a", 0, -1, 2**70, "a" * 1024])
 def test_a_progress_token_is_a_string_or_an_integer(token: Any) -> None:
     assert progress_token({"progressToken": token}) == token
     assert progress_token({}) is None
 
 
-@pytest.mark.parametrize("token", [True, 1.0, [], {}, b"x"])
+@pytest.mark.parametrize("token", [True, 1.0, [], {}, b"x", "a" * 1025])
 def test_another_token_is_refused(token: Any) -> None:
     with pytest.raises(InvalidEnvelope, match="progressToken"):
         progress_token({"progressToken": token})

@@ -6,8 +6,10 @@ import gc
 import json
 import logging
 import re
+import socket
 import threading
 from collections import Counter
+from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import Any
 from wsgiref.validate import validator
@@ -777,6 +779,62 @@ def test_a_page_of_an_allowed_origin_may_open_and_read_a_stream() -> None:
     with peer.get() as own:
         assert own.headers["Access-Control-Allow-Origin"] == "https://a.example"
     assert peer.delete().headers["Access-Control-Allow-Origin"] == "https://a.example"
+
+
+def test_of_one_caller_there_are_so_many_streams_and_others_have_theirs() -> None:
+    stage = Stage(auth=anna, max_streams=10, max_listens_per_principal=2)
+    own, other = stage.peer(HTTP_X_USER="anna"), stage.peer(HTTP_X_USER="bob")
+    for _ in range(2):
+        with own.get() as first, own.get() as second, own.get() as third:
+            assert [stream.status for stream in (first, second, third)] == [200, 200, 503]
+            assert stage.peer(HTTP_X_USER="anna").get().status == 503
+            with other.get() as stream:
+                assert stream.status == 200
+
+
+def is_broken(ours: socket.socket) -> bool:
+    """Whether the other end of a connection has been shut down."""
+    ours.setblocking(False)
+    try:
+        return ours.recv(1) == b""
+    except BlockingIOError:
+        return False
+
+
+def test_only_streams_whose_places_others_want_are_broken_off() -> None:
+    """The answer of a call may be long and its client's line slow."""
+    clock = Clock()
+    stage = Stage(max_streams=1, keepalive=5, clock=clock)
+    peer = stage.peer()
+    with ExitStack() as stack:
+        ends = [[stack.enter_context(end) for end in socket.socketpair()] for _ in range(2)]
+        answer = stack.enter_context(peer.streamed(call("talk", 1, name="a"), gunicorn__socket=ends[0][0]))
+        answer.message()
+        own = stack.enter_context(peer.get(gunicorn__socket=ends[1][0]))
+        next(own)
+        clock.now += 11
+        assert peer.get().status == 503
+        assert [is_broken(ours) for _, ours in ends] == [False, True]
+        stage.open("a")
+
+
+def test_callers_that_nobody_knows_share_all_streams() -> None:
+    peer = Stage(max_streams=3, max_listens_per_principal=1).peer()
+    with peer.get() as one, peer.get() as two, peer.get() as three, peer.get() as four:
+        assert [stream.status for stream in (one, two, three, four)] == [200, 200, 200, 503]
+
+
+def test_a_session_remembers_no_more_of_its_client_than_there_is_room_for() -> None:
+    stage = Stage()
+    many = {"name": "peer" * 100, "version": "1", "icons": [[]] * 1000}
+    able = {"elicitation": {}, "experimental": {"x": ["y" * 5000]}}
+    opening = raw(stage.app, initialize(clientInfo=many, capabilities=able))
+    keeper: Any = stage.app._keeper
+    record = keeper.store.find(opening.headers["Mcp-Session-Id"])
+    assert (record.client_info, record.capabilities) == (
+        {"name": ("peer" * 100)[:50], "version": "1"},
+        {"elicitation": {}},
+    )
 
 
 def test_a_stream_is_for_who_accepts_one() -> None:
