@@ -25,8 +25,11 @@ settings.register_profile("thorough", max_examples=5000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev"))
 
 
-# Options of this run, such as coverage, are not for the runs that a test starts.
-os.environ.pop("PYTEST_ADDOPTS", None)
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep the options of this run, such as coverage, from the runs that a test starts."""
+    # Not in the process that runs no tests itself: those that do are still to be told.
+    if hasattr(config, "workerinput") or not config.option.numprocesses:
+        os.environ.pop("PYTEST_ADDOPTS", None)
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
